@@ -14,35 +14,35 @@ pub enum Outcome {
     Done = 0,
     /// The key is not in the volume. No error: nothing is written about it.
     Absent = 1,
-    /// There is a value, but a stale one. Nothing is written of it.
+    /// The value is stale, and is not written.
     Stale = 4,
-    /// A negative entry says that there is nothing.
+    /// The key has a negative entry.
     Negative = 5,
-    /// What was verified is not sound, or something was dropped by a scrub.
+    /// `verify` or `scrub` found damage.
     Unsound = 6,
 }
 
-/// Exit code of a command line that asks for something that can't be.
+/// Exit code of a wrong command line or configuration.
 const EXIT_USAGE: u8 = 2;
-/// Exit code of everything that could not be done: the volume is missing, foreign, damaged or busy, the value is too
-/// large for it, a file can't be read, an address can't be listened on.
+/// Exit code of every other failure: the volume is missing, foreign, damaged or busy, the value is too large for it, a
+/// file can't be read, or the server can't listen on an address.
 const EXIT_FAILED: u8 = 3;
 
-/// Why a command could not be done.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Neither `--cache` nor `EYEWALL_CACHE` was given.
-    #[error("no volume is named; give --cache PATH, or set EYEWALL_CACHE")]
+    #[error("no volume is given; give --cache PATH, or set EYEWALL_CACHE")]
     NoVolume,
-    /// The rights of the file, or of a folder above it, forbid even a look.
-    #[error("{} may not be read by this user", path.display())]
+    /// The permissions of the file, or of a folder above it, forbid reading.
+    #[error("this user may not read {}; check the permissions of the file and of its folders", path.display())]
     Unreadable {
         /// What `--cache` named.
         path: PathBuf,
     },
-    /// `create` never touches what is there.
-    #[error("{} exists already and was left as it is; remove it first, or name another path", path.display())]
+    /// `create` never changes an existing file.
+    #[error("{} exists already and was not changed; remove it first, or give another path", path.display())]
     Exists {
         /// What `--cache` named.
         path: PathBuf,
@@ -60,8 +60,8 @@ pub enum Error {
     },
     /// The value of a `put` is larger than any entry of the volume may be.
     #[error(
-        "the value from {from} is larger than an entry of this volume may be ({}); \
-         make a volume with a larger --entry-bytes-max (at most a quarter of its size)",
+        "the value from {from} is too large; the limit of this volume for an entry is {}; \
+         raise it by `eyewall resize --entry-bytes-max` (at most a quarter of the volume's size)",
         eyewall_server::units::size(*bytes_max)
     )]
     ValueTooLarge {
@@ -70,7 +70,7 @@ pub enum Error {
         /// The volume's limit.
         bytes_max: u64,
     },
-    /// The pattern of `ls` is none.
+    /// The pattern of `ls` is not valid.
     #[error("{0}")]
     Pattern(String),
     /// A log could not be read.
@@ -81,10 +81,10 @@ pub enum Error {
         /// What the system said, or the decompressor.
         source: io::Error,
     },
-    /// No line of a log is of the format.
+    /// No line of a log is in the format.
     #[error(
-        "{from} is no access log: none of its {lines} lines is NCSA common or combined, a JSON object with a target, or \
-         `key size`; if it is one of these all the same, name it by --format"
+        "{from} is not an access log: none of the lines ({lines}) is NCSA common or combined, a JSON object with a target, or \
+         `key size`; if the file has one of these formats, give it by --format"
     )]
     NoLog {
         /// The file, or "standard input".
@@ -92,21 +92,21 @@ pub enum Error {
         /// How many lines it has.
         lines: u64,
     },
-    /// There are lines, but not one that counts.
-    #[error("no request to replay in {from}: of {lines} lines none is a successful GET")]
+    /// The log has lines, but no request that counts.
+    #[error("no request to replay in {from}: none of the lines ({lines}) is a successful GET")]
     NothingCounts {
         /// The files, or "standard input".
         from: String,
         /// How many lines they have.
         lines: u64,
     },
-    /// A size is so small that hardly a key of the sample would find room.
-    #[error("a sample of this log can't tell about {}; give a larger size, or --exact", eyewall_server::units::size(*size))]
+    /// A size is so small that hardly a key of the sample would fit.
+    #[error("{} is too small to estimate from a sample of this log; give a larger size, or --exact", eyewall_server::units::size(*size))]
     SampleTooSmall {
         /// What `--size` or `--now` named.
         size: u64,
     },
-    /// Volumes for `--exact` don't fit into memory.
+    /// The volumes for `--exact` don't fit into memory.
     #[error(
         "--exact needs {} of memory for these sizes, and {} are free; give a smaller --size, or leave --exact out",
         eyewall_server::units::size(*needed),
@@ -115,7 +115,7 @@ pub enum Error {
     Memory {
         /// Two volumes at a time.
         needed: u64,
-        /// What there is.
+        /// The free memory.
         available: u64,
     },
     /// A file could not be written.
@@ -129,7 +129,7 @@ pub enum Error {
     /// Standard output could not be written.
     #[error("can't write the output: {0}")]
     Output(#[source] io::Error),
-    /// Keys and signals could not be waited for.
+    /// The process can't wait for keys and signals.
     #[error("can't wait for keys and signals: {0}")]
     Watch(#[source] io::Error),
     /// A stream could not be opened to import it.
@@ -140,18 +140,18 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A file that was to hold a token.
-    #[error("can't use the token in {}: {source}; it is one word, such as `openssl rand -hex 32` writes", path.display())]
+    /// The file of the token can't be used.
+    #[error("can't use the token in {}: {source}; a token is one word, such as `openssl rand -hex 32` writes", path.display())]
     TokenFile {
         /// What `--token-file` named.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
-    /// Nobody to ask, or no answer.
+    /// No server listens, or it doesn't answer.
     #[error(
-        "no answer from a server at {server}: {source}; is `eyewall serve` running there, with --admin or [server.admin] \
-         in its configuration?"
+        "no answer from a server at {server}: {source}; check that `eyewall serve` runs there, with --admin or [server.admin] \
+         in its configuration"
     )]
     NoServer {
         /// What `--server` named.
@@ -159,7 +159,7 @@ pub enum Error {
         /// What went wrong.
         source: io::Error,
     },
-    /// A running server didn't do what it was asked for.
+    /// A running server refused the request.
     #[error("the server at {server} refused: {words}")]
     Refused {
         /// What `--server` named.
@@ -169,15 +169,15 @@ pub enum Error {
         /// Its words.
         words: String,
     },
-    /// A configuration in which something is wrong.
+    /// A configuration file with mistakes.
     #[error("{}", in_a_list(path, problems))]
     Config {
         /// The file.
         path: PathBuf,
-        /// All that is wrong, in the order of the file.
+        /// All mistakes, in the order of the file.
         problems: Vec<Problem>,
     },
-    /// A command line of the server that asks for what can't be.
+    /// A command line of the server with mistakes.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n").trim_end())]
     Flags(Vec<Problem>),
     /// The server could not be started.
@@ -186,16 +186,14 @@ pub enum Error {
 }
 
 fn in_a_list(path: &Path, problems: &[Problem]) -> String {
-    let count = counted(problems.len() as u64, "thing is", "things are");
+    let count = counted(problems.len() as u64, "mistake", "mistakes");
     let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    format!("{count} wrong in {}\n\n{}", path.display(), list.join("\n").trim_end())
+    format!("{count} in {}\n\n{}", path.display(), list.join("\n").trim_end())
 }
 
 fn value_advice(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::NotFound => {
-            "; the value is given as a file, or on standard input: printf VALUE | eyewall put KEY -"
-        }
+        io::ErrorKind::NotFound => "; give the value as a file, or on standard input: printf VALUE | eyewall put KEY -",
         _ => "",
     }
 }
@@ -210,7 +208,7 @@ impl From<eyewall_server::Error> for Error {
 }
 
 impl Error {
-    /// 2 if the command line asked for something that can't be, else 3.
+    /// 2 if the command line or the configuration is wrong, else 3.
     pub fn exit_code(&self) -> u8 {
         use eyewall::Error as Engine;
         match self {
@@ -237,7 +235,7 @@ impl Error {
         }
     }
 
-    /// Whether the reader of standard output went away, as `head` does: that is its right, and no error.
+    /// Whether the reader closed standard output early, as `head` does, which is not an error.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(
             self,

@@ -1,33 +1,33 @@
-//! The `eyewall` command: tools for a volume, and a web server that answers from it.
+//! The `eyewall` command: tools for a volume, and a web server that serves from it.
 //!
 //! ```text
-//! eyewall create --cache site.eye --size 256M     make a volume
+//! eyewall create --cache site.eye --size 256M     create a volume
 //! eyewall put    --cache site.eye KEY FILE        store a value          exit 0
 //! eyewall get    --cache site.eye KEY             value to stdout        exit 0, or 1 on a miss
 //! eyewall rm     --cache site.eye KEY             remove an entry        exit 0, or 1 if absent
 //! eyewall ls     --cache site.eye                 list the entries
-//! eyewall stat   --cache site.eye                 how the volume is doing
+//! eyewall stat   --cache site.eye                 the state of the volume
 //! eyewall top    --cache site.eye                 the same, live
-//! eyewall map    --cache site.eye                 what lies where
-//! eyewall purge  --cache site.eye --tag TAG       purge entries; also by --prefix, or --all; with --server, a running one's
-//! eyewall verify --cache site.eye                 is it sound?           exit 0, or 6 if it is not
+//! eyewall map    --cache site.eye                 how the bytes are used
+//! eyewall purge  --cache site.eye --tag TAG       purge entries; also by --prefix, or --all; by a running server with --server
+//! eyewall verify --cache site.eye                 check the volume       exit 0, or 6 if it is damaged
 //! eyewall export --cache site.eye FILE            write all entries; `import` takes them
 //! eyewall serve  --cache site.eye --origin URL    answer HTTP from it
-//! eyewall check  site.toml                        what a configuration would serve; exit 2 if something is wrong
-//! eyewall advise access.log                       how large a volume should be
-//! eyewall completions bash                        words for a shell to complete
+//! eyewall check  site.toml                        check a configuration  exit 0, or 2 if it has mistakes
+//! eyewall advise access.log                       recommend a size for the volume
+//! eyewall completions bash                        a completion script
 //! eyewall man                                     manual pages
 //! ```
 //!
-//! `--cache` may stand before or after the verb, or be given by `EYEWALL_CACHE`. Exit code 2 says that the command
-//! line, or a configuration, was wrong, 3 that the command could not be done; standard error says why ([`Error`]).
+//! `--cache` may stand before or after the verb, or be given by `EYEWALL_CACHE`. Exit code 2 means that the command
+//! line or a configuration is wrong, 3 that the command failed; standard error says why ([`Error`]).
 //!
 //! # Where to look
-//! [`args`] is the command line, `tools` has one file for each verb, [`advise`] is the verb that reads logs. `serve` starts the web server, which is the crate
+//! [`args`] is the command line, `tools` has one file for each verb, [`advise`] is the verb that reads logs. `serve` starts the web server of the crate
 //! [`eyewall_server`]. Nothing depends on this crate.
 //!
 //! # What is absent
-//! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTP server of its own.
+//! This crate has no `unsafe`, no memory map of its own (the engine gives pinned bytes), and no HTTP server of its own.
 
 #![forbid(unsafe_code)]
 
@@ -50,12 +50,12 @@ use std::process::ExitCode;
 use args::{Arguments, Verb};
 pub use error::{Error, Outcome};
 
-/// Runs one command line, its first word being the program's name, and says how the process should exit.
+/// Runs one command line, whose first word is the program's name, and returns the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match args::parse(words) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Nothing is left to tell it to when the terminal is gone.
+            // A failure here means that the terminal is gone.
             let _ = error.print();
             return ExitCode::from(error.exit_code() as u8);
         }

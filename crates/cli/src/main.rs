@@ -1,4 +1,4 @@
-//! The `eyewall` command. Everything it does lives in the library beside it.
+//! The `eyewall` command; the library beside it does the work.
 
 #![forbid(unsafe_code)]
 

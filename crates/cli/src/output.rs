@@ -1,4 +1,4 @@
-//! Standard output, buffered; the colours, and where they are shown; keys as text.
+//! Buffered standard output, colours and when they are used, and keys as text.
 
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, StdoutLock, Write};
@@ -9,21 +9,21 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// Names of columns, and of what is spoken of.
+/// Names of columns and of things.
 pub(crate) const HEADING: Style = Style::new().bold();
-/// What is as it should be, or recommended.
+/// Good results and recommendations.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// What somebody should look at.
+/// Warnings.
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
-/// What went wrong.
+/// Errors.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 /// The curve of requests.
 pub(crate) const OBJECTS: Style = AnsiColor::Cyan.on_default();
 /// The curve of bytes.
 pub(crate) const BYTES: Style = AnsiColor::Yellow.on_default();
 
-/// Runs `write` over a buffered standard output for people: colours are left out unless it is a terminal that shows them.
-/// `NO_COLOR` forbids them, `CLICOLOR_FORCE` asks for them wherever it goes.
+/// Runs `write` over a buffered standard output for people. Colours are removed unless it is a terminal that shows them.
+/// `NO_COLOR` turns them off, `CLICOLOR_FORCE` turns them on for any output.
 pub(crate) fn text_to_stdout(
     write: impl FnOnce(&mut BufWriter<AutoStream<StdoutLock<'static>>>) -> io::Result<()>,
 ) -> Result<(), Error> {
@@ -31,15 +31,15 @@ pub(crate) fn text_to_stdout(
     write(&mut output).and_then(|()| output.flush()).map_err(Error::Output)
 }
 
-/// Tells a person what went wrong, or should be known, on standard error; by the same rule for colours.
+/// Writes an error or a warning to standard error, with the same rule for colours.
 pub(crate) fn tell(style: Style, what: &str, words: &str) {
-    // Nobody is left to tell it to when standard error is gone.
+    // A failure here means that standard error is gone.
     let _ = writeln!(anstream::stderr(), "{style}{what}:{style:#} {words}");
 }
 
-/// Runs `write` over a buffered standard output and flushes it. Bytes go out as they are, which is for values.
+/// Runs `write` over a buffered standard output and flushes it. Bytes are written unchanged, as values need it.
 ///
-/// Every failure becomes [`Error::Output`], so that a reader who goes away early is told apart from a real error.
+/// Every failure becomes [`Error::Output`], by which the caller recognises a reader that closed the output early.
 pub(crate) fn to_stdout(
     write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
 ) -> Result<(), Error> {
@@ -54,7 +54,7 @@ pub(crate) fn json_to_stdout(object: &impl Serialize) -> Result<(), Error> {
     to_stdout(|stdout| writeln!(stdout, "{line}"))
 }
 
-/// A key as one line of text: printable UTF-8 as it is, a backslash doubled, every other byte as `\xNN`.
+/// A key as one line of text: printable UTF-8 unchanged, a backslash doubled, every other byte as `\xNN`.
 ///
 /// No two keys give the same text, and no key can command a terminal.
 pub(crate) fn key_text(key: &[u8]) -> String {
@@ -81,7 +81,7 @@ fn push_bytes(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Control and line-breaking characters, and those that turn the direction of what follows, are not.
+/// False for control characters, line breaks, and characters that change the direction of text.
 fn is_printable(letter: char) -> bool {
     !letter.is_control()
         && !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')

@@ -1,4 +1,4 @@
-//! `eyewall serve`: the server of `eyewall-server`, as the command line or a configuration file says.
+//! `eyewall serve`: runs the server of `eyewall-server`, configured by the command line or by a file.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -24,7 +24,7 @@ pub(crate) fn run(cache: Option<&Path>, serve: &Serve) -> Result<Outcome, Error>
     Ok(Outcome::Done)
 }
 
-/// What the file says, or the command line; `cache` goes before what the file says of the volume's path.
+/// The configuration of the file, or of the command line; `cache` overrides the file's path of the volume.
 fn configured(cache: Option<&Path>, serve: &Serve) -> Result<Config, Error> {
     let Some(path) = &serve.config else {
         return of_flags(cache, serve).map_err(Error::Flags);
@@ -40,12 +40,12 @@ fn configured(cache: Option<&Path>, serve: &Serve) -> Result<Config, Error> {
 /// The configuration of a command line.
 ///
 /// # Errors
-/// What can only be told by looking: a folder that is none, a path without its folder.
+/// Mistakes that only the file system shows, such as a folder that doesn't exist.
 fn of_flags(cache: Option<&Path>, flags: &Serve) -> Result<Config, Vec<Problem>> {
     Config::of_settings(settings(cache, flags))
 }
 
-/// What a command line says, in the words of the file: one site for all hosts.
+/// The command line as settings of a configuration file: one site for all hosts.
 fn settings(cache: Option<&Path>, flags: &Serve) -> Settings {
     let nowhere = |path: &Path| Spanned::new(0..0, path.to_owned());
     let mut settings = Settings::default();
@@ -81,7 +81,7 @@ fn settings(cache: Option<&Path>, flags: &Serve) -> Settings {
     settings
 }
 
-/// Tells people and scripts what was started; the first line is for scripts, too.
+/// Says what was started. Scripts read the address in the first line.
 fn announce(server: &Server) {
     let mut text = String::new();
     for address in server.addresses() {
@@ -98,11 +98,11 @@ fn announce(server: &Server) {
         let _ = writeln!(text, "admin        {admin}");
     }
     text.push_str("stop with Ctrl-C\n");
-    // Whoever started us need not read it.
+    // The parent process need not read it.
     let _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
 }
 
-/// Where a site's responses come from, and for which hosts.
+/// The sources of a site's responses, and its hosts.
 fn in_words(site: &site::Site) -> String {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let root = site.root.iter().map(|root| format!("the folder {}", absolute(root.get_ref()).display()));
@@ -116,7 +116,7 @@ fn in_words(site: &site::Site) -> String {
 
 fn start_log(is_verbose: bool) {
     let level = if is_verbose { LevelFilter::DEBUG } else { LevelFilter::WARN };
-    // Fails only if a program that calls this library has a log of its own, which then serves.
+    // Fails only if the program that calls this library has set up a log already, which is used then.
     let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).try_init();
 }
 
@@ -128,7 +128,7 @@ mod tests {
     use crate::args::{Arguments, Verb};
 
     #[test]
-    fn flags_make_the_same_configuration() {
+    fn flags_and_file_make_the_same_configuration() {
         let flags = |words: &str| {
             let words = ["eyewall", "serve"].into_iter().chain(words.split_whitespace());
             let Verb::Serve(serve) = Arguments::try_parse_from(words).unwrap().verb else {

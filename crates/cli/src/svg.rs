@@ -1,14 +1,14 @@
-//! What our images have in common: they read well on light and on dark, on a phone, and to those who hear them.
+//! The common parts of our images: light and dark colours, large letters on phones, and descriptions for screen readers.
 
-/// Below this width letters grow, and what has the class `wide` is left out.
+/// Below this width letters grow, and elements of the class `wide` are hidden.
 const NARROW: &str = "500px";
 
-/// An image, but for what is drawn.
+/// The frame of an image, without its drawing.
 pub(crate) struct Image<'a> {
     pub(crate) width: f64,
     pub(crate) height: f64,
     pub(crate) title: &'a str,
-    /// What it shows, in a sentence or two.
+    /// What the image shows, in a sentence or two.
     pub(crate) description: &'a str,
     /// Its colours, as `--name:value` with semicolons between.
     pub(crate) light: &'a str,
@@ -18,7 +18,7 @@ pub(crate) struct Image<'a> {
 }
 
 impl Image<'_> {
-    /// Everything up to what is drawn; `</svg>` ends it.
+    /// Everything before the drawing; the caller adds the drawing and `</svg>`.
     pub(crate) fn head(&self) -> String {
         let Self { width, height, light, dark, style, .. } = self;
         format!(
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_files_are_text_and_no_markup() {
+    fn names_of_files_are_escaped() {
         let image = Image {
             width: 1.0,
             height: 1.0,

@@ -7,7 +7,7 @@ use eyewall_server::warnings;
 
 use crate::{Error, output};
 
-/// What an entry takes beside key, metadata and value, before it is padded to a multiple of eight bytes.
+/// The bytes of an entry beside key, metadata and value, before it is padded to a multiple of eight bytes.
 pub(crate) const HEADER_BYTES: u64 = 44;
 
 /// The volume that the command line or the environment names.
@@ -15,13 +15,13 @@ pub(crate) fn named(cache: Option<&Path>) -> Result<&Path, Error> {
     cache.filter(|path| !path.as_os_str().is_empty()).ok_or(Error::NoVolume)
 }
 
-/// Opens a volume to change it. Never makes one: a typing error in a path should not leave a file behind.
+/// Opens a volume to change it, and never creates one: a typing error in a path should not leave a file behind.
 pub(crate) fn open(path: &Path) -> Result<Cache, Error> {
     Ok(Options::new().create(false).open(path)?)
 }
 
-/// Opens a volume to look at it, without the right to write. Who opens one to write joins it, which empties a volume that
-/// can't be trusted, such as a copy: a look should not cost what it looks at. So looks don't count as use either.
+/// Opens a volume for reading only. A process that opens a volume for writing joins it, which may drop entries of a volume
+/// that can't be trusted, such as a copy; a tool that only reads must not do that. Such reads don't count as uses either.
 pub(crate) fn open_to_read(path: &Path) -> Result<Cache, Error> {
     Options::new().create(false).read_only(true).open(path).map_err(|error| match error {
         eyewall::Error::ReadOnly { path, .. } => Error::Unreadable { path },
@@ -29,7 +29,7 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Cache, Error> {
     })
 }
 
-/// Tells a person who has just made or started to use a volume of it.
+/// Warns an operator whose file system doesn't guarantee the space of the volume.
 pub(crate) fn warn_of_storage(cache: &Cache) {
     if let Some(warning) = warnings::of_storage(cache) {
         output::tell(output::WARNING, "eyewall: warning", &warning);
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_takes_what_we_think() {
+    fn an_entry_has_the_header_bytes_that_the_tools_count() {
         let cache = Options::new().heap().unwrap();
         cache.put("key", [0; 1001]).unwrap();
         assert_eq!(cache.stats().unwrap().live_bytes, HEADER_BYTES + 3 + 1001);

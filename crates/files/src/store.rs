@@ -252,7 +252,7 @@ impl Store {
         if is_passing(error) || self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::debug!(%error, "a file was not read from the volume or not stored there");
         } else {
-            tracing::warn!(%error, "the volume failed, so files are served without it; open the volume again (told once)");
+            tracing::warn!(%error, "the volume failed, so files are served without it; open the volume again (logged once)");
         }
     }
 }

@@ -456,12 +456,12 @@ impl Store {
     fn warn(&self, error: &eyewall::Error, doing: &str) {
         if matches!(error, eyewall::Error::Failed { .. }) {
             if !self.has_told_the_end.swap(true, Ordering::Relaxed) {
-                tracing::error!(%error, "answering without the volume until this process is started again (told once)");
+                tracing::error!(%error, "answering without the volume until this process is started again (logged once)");
             }
         } else if self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::debug!(%error, "{doing} the volume failed");
         } else {
-            tracing::warn!(%error, "{doing} the volume failed; answering without it (told once)");
+            tracing::warn!(%error, "{doing} the volume failed; answering without it (logged once)");
         }
     }
 }

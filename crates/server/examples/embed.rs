@@ -1,4 +1,4 @@
-//! A program with the server of Eyewall in it: it serves a folder from a volume that it uses itself, until Ctrl-C.
+//! A program that embeds the server of Eyewall: it serves a folder from a volume that it also uses itself, until Ctrl-C.
 //!
 //! ```sh
 //! cargo run -p eyewall-server --example embed -- FOLDER
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Starts a server of `folder` at `address`; port 0 takes any free one.
+/// Starts a server of `folder` at `address`; port 0 takes a free port.
 pub(crate) fn start(folder: &str, address: &str, cache: Cache) -> Result<Server, Box<dyn Error>> {
     let configuration = format!(
         r#"

@@ -1,4 +1,4 @@
-//! Why a server can't be started, or ended otherwise than it was asked to.
+//! Errors of starting and running a server.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,39 +15,39 @@ pub enum Error {
     /// A configuration with mistakes.
     #[error("{}", in_a_list(.0))]
     Config(Vec<Problem>),
-    /// The volume can't be opened or made.
+    /// The volume can't be opened or created.
     #[error(transparent)]
     Cache(#[from] eyewall::Error),
-    /// An address can't be listened on.
+    /// The server can't listen on an address.
     #[error("can't listen on {address}: {source}")]
     Listen {
-        /// What the configuration names.
+        /// The address of the configuration.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The server can't be administered where it was to be.
-    #[error("can't be administered at {place}: {source}")]
+    /// The administration can't listen.
+    #[error("can't open the administration at {place}: {source}")]
     Admin {
         /// The path of a socket, or an address.
         place: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file that was to hold a token.
-    #[error("can't use the token in {}: {source}; it is one word, such as `openssl rand -hex 32` writes", path.display())]
+    /// The file of a token can't be used.
+    #[error("can't use the token in {}: {source}; a token is one word, such as `openssl rand -hex 32` writes", path.display())]
     TokenFile {
-        /// What the configuration names.
+        /// The path of the configuration.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A site's folder can't be served.
     #[error("can't serve the folder {}: {source}", path.display())]
     Root {
-        /// What the configuration names.
+        /// The path of the configuration.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// No certificate of an `https` origin could be verified.
@@ -55,14 +55,14 @@ pub enum Error {
     Tls(#[from] TlsError),
     /// The access log can't be opened.
     #[error(
-        "can't open the access log {}: {source}; name a file in a folder that is there, both for this user to write, or `-` \
+        "can't open the access log {}: {source}; give a file that this user may write, in an existing folder, or `-` \
          for standard output",
         path.display()
     )]
     AccessLog {
-        /// What the configuration names.
+        /// The path of the configuration.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The system gave no thread, no runtime or no signal handler.
@@ -71,7 +71,7 @@ pub enum Error {
 }
 
 fn in_a_list(problems: &[Problem]) -> String {
-    let count = counted(problems.len() as u64, "thing is", "things are");
+    let count = counted(problems.len() as u64, "mistake", "mistakes");
     let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    format!("{count} wrong in the configuration\n\n{}", list.join("\n").trim_end())
+    format!("{count} in the configuration\n\n{}", list.join("\n").trim_end())
 }

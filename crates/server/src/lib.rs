@@ -1,6 +1,6 @@
-//! The web server of Eyewall, as a library: it answers HTTP from a volume, with a folder or origins behind it.
+//! The web server of Eyewall, as a library: it answers HTTP from a volume, and fetches from a folder or from origins.
 //!
-//! `eyewall serve` is this library with a command line. A program of yours can run the same server beside what else it does.
+//! `eyewall serve` is this library with a command line. Your own program can run the same server.
 //!
 //! ```
 //! use eyewall_server::Server;
@@ -18,27 +18,27 @@
 //! # }
 //! ```
 //!
-//! [`Server::builder`] takes a configuration ([`config`]: TOML, or settings made in code) and gives a running [`Server`]. That
-//! has the addresses it listens on, its volume, and a graceful end. `docs/configuration.md` describes every setting. The manual's
-//! guide to embedding shows a whole program, which is `examples/embed.rs` of this crate.
+//! [`Server::builder`] takes a configuration ([`config`]: TOML, or settings made in code) and starts a [`Server`]. The server
+//! knows its addresses and its volume, and can be stopped gracefully. `docs/configuration.md` describes every setting. The manual's
+//! guide to embedding shows a whole program, `examples/embed.rs` of this crate.
 //!
 //! # What it does to your process
-//! - It starts threads: one for each worker, one for the administration and the end, one that looks after the volume, and one
-//!   for the access log if there is one. It needs no runtime of yours.
-//! - A volume that it opens itself handles SIGBUS, so that a truncated file ends no process. Give [`Builder::cache`] a volume of
-//!   yours if you don't want that.
-//! - It handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 only if [`Builder::signals`] asks for it. An access log handles SIGUSR1 and
-//!   SIGHUP: they have its file opened anew.
-//! - It reports what an operator should know through `tracing`, and prints nothing.
+//! - It starts threads: one for each worker, one for the administration and for stopping, one for upkeep of the volume, and one
+//!   for the access log if there is one. It doesn't need your runtime.
+//! - A volume that it opens itself handles SIGBUS, so a truncated file doesn't kill the process. Give [`Builder::cache`] your own
+//!   volume if you don't want that.
+//! - It handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 only if you call [`Builder::signals`]. An access log handles SIGUSR1 and
+//!   SIGHUP by reopening its file.
+//! - It reports to operators through `tracing`, and prints nothing.
 //!
 //! # Where to look
-//! `serve` is the server itself. [`config`] is its configuration, `key` says under which key a response is stored, `rules` which
-//! rules of a site apply to a request and its response. The program `eyewall` and its tools are `crates/cli`, which stands on
+//! `serve` is the server itself. [`config`] is its configuration. `key` makes the key of a response, and `rules` finds the rules
+//! of a site that apply to a request and its response. The program `eyewall` and its tools are in `crates/cli`, which depends on
 //! this crate.
 //!
 //! # What is absent
-//! No `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS to clients, no command line. A configuration
-//! can't be changed while the server runs: stop it and start another one.
+//! This crate has no `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS to clients, and no command
+//! line. A running server can't change its configuration: stop it and start another one.
 
 #![forbid(unsafe_code)]
 
@@ -53,7 +53,7 @@ pub mod warnings;
 pub use error::Error;
 pub use serve::{Builder, Handle, OriginUrl, Server, TlsError};
 
-/// The guide's snippet is compiled with the tests.
+/// The tests compile the guide's snippet.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/embedding-the-server.md")]
 struct Guide;

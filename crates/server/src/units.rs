@@ -1,4 +1,4 @@
-//! Sizes, durations and counts as people write and read them.
+//! Reads and writes sizes, durations and counts in the notation for people.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const DURATION_UNITS: [(&str, u128); 5] = [("ms", MILLISECOND), ("s", SECOND), (
 /// Reads `512`, `64K`, `64M`, `1G`, `1T`; `KiB` and `KB` mean the same as `K`, which is 1,024 bytes.
 ///
 /// # Errors
-/// In words, for the user of a command line.
+/// A message for the user of the command line.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let (digits, unit) = split_number(text);
     let unit = unit.to_ascii_uppercase();
@@ -27,10 +27,10 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a size is a whole number with K, M, G or T, such as 64M".to_owned())
 }
 
-/// Reads `500ms`, `60s`, `5m`, `1h`, `7d`. A number without a unit is refused, since it could mean anything.
+/// Reads `500ms`, `60s`, `5m`, `1h`, `7d`. It refuses a number without a unit, which would be ambiguous.
 ///
 /// # Errors
-/// In words, for the user of a command line.
+/// A message for the user of the command line.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let (digits, unit) = split_number(text);
     let factor = DURATION_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
@@ -61,7 +61,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// The two largest units that say something: `350 ms`, `12 s`, `3 m 20 s`, `2 d 4 h`.
+/// A duration in its two largest units: `350 ms`, `12 s`, `3 m 20 s`, `2 d 4 h`.
 pub fn duration(span: Duration) -> String {
     let milliseconds = span.as_millis();
     let two = |large: u128, large_name: &str, small: u128, small_name: &str| {
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_counted_in_1024() {
+    fn units_of_size_are_powers_of_1024() {
         assert_eq!(parse_size("512"), Ok(512));
         assert_eq!(parse_size("64M"), Ok(64 << 20));
         assert_eq!(parse_size("64MiB"), Ok(64 << 20));

@@ -1,4 +1,4 @@
-//! A program runs the server in itself: it finds out the port, uses the same volume, and ends the server when it likes.
+//! A program embeds the server: it asks for the port, uses the same volume, and stops the server.
 
 #![cfg(test)]
 
@@ -42,10 +42,10 @@ fn the_example_serves_from_the_volume_of_its_program() {
     let server = start(&folder, &cache);
     let address = port(&server);
     assert_ne!(address.port(), 0);
-    // A file that has just been written is not stored, since it could change unnoticed.
+    // A file that was just written is not stored, because it could change unnoticed.
     while !get(address, "/page.html").is_hit() {}
     assert_eq!(get(address, "/page.html").text(), "hello");
-    assert!(cache.stats().unwrap().entries > 0, "the page lies in the program's volume");
+    assert!(cache.stats().unwrap().entries > 0, "the page is in the program's volume");
     cache.purge_all(Purge::Hard).unwrap();
     assert!(!get(address, "/page.html").is_hit(), "the program has purged it");
     server.stop().unwrap();
@@ -59,7 +59,7 @@ fn a_handle_ends_it_from_another_thread() {
     let waiter = std::thread::spawn(move || server.wait());
     handle.stop();
     waiter.join().unwrap().unwrap();
-    // What has ended can be asked again.
+    // Stopping a stopped server is no error.
     handle.stop_now();
 }
 
@@ -90,7 +90,7 @@ async fn it_starts_and_ends_on_a_thread_with_a_runtime() {
 }
 
 #[test]
-fn a_volume_of_its_own_is_that_of_the_configuration() {
+fn a_server_without_a_given_volume_opens_the_configured_one() {
     let (folder, place) = (folder(), tempfile::tempdir().unwrap());
     let path = place.path().join("pages.eye");
     let text = format!(
@@ -106,11 +106,11 @@ fn a_volume_of_its_own_is_that_of_the_configuration() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_runs() {
+fn mistakes_are_reported_before_anything_runs() {
     let wrong = Server::builder().toml("[server]\nlisen = []\n[[site]]\nroot = '/nowhere/at/all'\n").unwrap_err();
     let text = wrong.to_string();
-    assert!(text.contains("2 things are wrong") && text.contains("did you mean `listen`?"), "{text}");
-    assert!(Server::builder().start().unwrap_err().to_string().contains("wrong in the configuration"));
+    assert!(text.contains("2 mistakes in the configuration") && text.contains("did you mean `listen`?"), "{text}");
+    assert!(Server::builder().start().unwrap_err().to_string().contains("mistake in the configuration"));
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let folder = folder();

@@ -1,4 +1,4 @@
-//! What comes of it all, for people and for programs.
+//! The result, for people and for programs.
 
 use std::fmt::Write as _;
 
@@ -10,16 +10,16 @@ use super::plot::plot;
 use super::trace::Totals;
 use crate::output::{GOOD, HEADING, WARNING};
 
-/// All that is said about a log.
+/// The advice about a log.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Advice {
     pub(crate) logs: Vec<String>,
     #[serde(flatten)]
     pub(crate) totals: Totals,
-    /// The share of the keys from which keys, bytes and shares are known.
+    /// The share of the keys from which the numbers of keys and bytes, and the shares, are estimated.
     pub(crate) sample_rate: f64,
     pub(crate) keys: u64,
-    /// What a volume would have to hold to keep everything.
+    /// The bytes of a volume that would hold everything.
     pub(crate) footprint_bytes: u64,
     pub(crate) one_hit_keys_ratio: f64,
     pub(crate) one_hit_bytes_ratio: f64,
@@ -28,13 +28,13 @@ pub(crate) struct Advice {
     pub(crate) sizes: Vec<Point>,
     pub(crate) recommended_bytes: u64,
     pub(crate) rule: &'static str,
-    /// What more memory is compared with: the size that there is now, or the recommended one.
+    /// The size that larger ones are compared with: the current one, or the recommended one.
     pub(crate) base: Point,
     pub(crate) is_base_now: bool,
     pub(crate) more: Vec<More>,
 }
 
-/// What a larger volume would buy.
+/// The gain of a larger volume.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct More {
     pub(crate) factor: f64,
@@ -56,7 +56,7 @@ impl More {
     }
 }
 
-/// The answer for a terminal.
+/// The advice as text for a terminal.
 pub(crate) fn text(advice: &Advice) -> String {
     let mut text = head(advice);
     text.push('\n');
@@ -80,7 +80,7 @@ fn head(advice: &Advice) -> String {
     );
     let left_out = [
         (totals.other_methods, "with another method than GET"),
-        (totals.other_statuses, "with a status that says nothing of caches"),
+        (totals.other_statuses, "with a status that doesn't count"),
     ];
     let left_out: Vec<String> = left_out
         .into_iter()
@@ -88,16 +88,16 @@ fn head(advice: &Advice) -> String {
         .map(|(lines, why)| format!("{} {why}", count(lines)))
         .collect();
     if !left_out.is_empty() {
-        let _ = writeln!(text, "left out     {}", left_out.join(", "));
+        let _ = writeln!(text, "skipped      {}", left_out.join(", "));
     }
     if totals.bad_lines > 0 {
         let bad = counted(totals.bad_lines, "line", "lines");
         let _ = writeln!(text, "{WARNING}unreadable{WARNING:#}   {bad}");
     }
-    let _ = writeln!(text, "footprint    {} would hold all that was asked for", size(advice.footprint_bytes));
+    let _ = writeln!(text, "footprint    {} would hold all requested objects", size(advice.footprint_bytes));
     let _ = writeln!(
         text,
-        "one-hit      {:.1} % of the keys, {:.1} % of their bytes, were asked for once only",
+        "one-hit      {:.1} % of the keys, {:.1} % of their bytes, were requested only once",
         advice.one_hit_keys_ratio * 100.0,
         advice.one_hit_bytes_ratio * 100.0
     );
@@ -127,7 +127,7 @@ fn table(advice: &Advice) -> String {
         let _ = if is_recommended { writeln!(text, "{GOOD}{row}  <-{GOOD:#}") } else { writeln!(text, "{row}") };
     }
     if advice.sizes.iter().any(|point| point.sample_rate < 1.0) {
-        text.push_str("+/- is the standard error that comes of the choice of keys; --exact replays all of them.\n");
+        text.push_str("+/- is the standard error of the sample of keys; --exact replays all keys.\n");
     }
     text
 }
@@ -168,7 +168,7 @@ fn recommendation(advice: &Advice) -> String {
     for more in &advice.more {
         let _ = writeln!(
             text,
-            "{:<11}  {} buys {:+.1} points of requests, {:+.1} of bytes",
+            "{:<11}  {} gains {:+.1} points of requests, {:+.1} of bytes",
             format!("{} times", more.factor),
             size(more.size_bytes),
             more.object_hits_points,
@@ -224,7 +224,7 @@ mod tests {
             one_hit_bytes_ratio: 0.55,
             object_hits_max_ratio: 0.75,
             recommended_bytes: base.size_bytes,
-            rule: "the smallest where doubling adds less than a point of object hits",
+            rule: "the smallest size where doubling adds less than one percentage point of object hits",
             more: vec![More::new(1.5, &base, &larger), More::new(2.0, &base, &sizes[6])],
             base,
             is_base_now: false,
@@ -233,19 +233,19 @@ mod tests {
     }
 
     #[test]
-    fn people_see_a_curve_a_table_and_a_size_to_take() {
+    fn people_see_a_curve_a_table_and_a_recommended_size() {
         expect("advice.txt", &anstream::adapter::strip_str(&text(&advice())).to_string());
     }
 
     #[test]
-    fn the_image_is_light_and_dark_and_says_in_words_what_it_shows() {
+    fn the_image_has_light_and_dark_colours_and_a_description() {
         let image = svg(&advice());
         expect("advice.svg", &image);
         assert!(!image.contains("<access>"), "names are escaped");
     }
 
     #[test]
-    fn sizes_are_told_as_the_option_takes_them() {
+    fn sizes_are_written_as_the_option_reads_them() {
         for bytes in [1, 1000, 512 << 10, 3 << 19, 64 << 20, 3 << 30] {
             assert_eq!(eyewall_server::units::parse_size(&option(bytes)), Ok(bytes));
         }

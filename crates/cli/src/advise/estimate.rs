@@ -1,12 +1,12 @@
-//! What a sample says of the whole log, and how far off it may be.
+//! Estimates for the whole log from a sample, and their errors.
 
 use eyewall::Stats;
 use serde::Serialize;
 
 use super::trace::Totals;
 
-/// Keys fall into this many groups. Each is a sample of its own, and from their spread follows the error of all of them
-/// together.
+/// Keys fall into this many groups. Each group is a sample of its own; the spread of the groups gives the error of the
+/// whole sample.
 const GROUPS: usize = 32;
 
 /// A number for each group of keys.
@@ -24,22 +24,22 @@ impl Groups {
     }
 }
 
-/// What came of the replay of a sample through a volume.
+/// The result of replaying a sample through a volume.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
-    /// Of the volume that the sampled one stands for.
+    /// The size of the full volume, which the sampled volume represents.
     pub(crate) size_bytes: u64,
     pub(crate) sample_rate: f64,
     pub(crate) missed_requests: Groups,
     pub(crate) missed_bytes: Groups,
-    /// Bytes of the entries that were there at the end.
+    /// Bytes of the entries at the end.
     pub(crate) held_bytes: Groups,
     /// Misses that could not be put.
     pub(crate) too_large: u64,
     pub(crate) index: Index,
 }
 
-/// What the index of the volume was at the end, and what it cost. Of a sample, it is that of the smaller volume.
+/// The index of the volume at the end, and its cost. For a sample, this is the index of the smaller volume.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Index {
     /// The share of its slots that name an entry.
@@ -47,7 +47,7 @@ pub(crate) struct Index {
     pub(crate) load_ratio: f64,
     /// The share of all evictions that were for want of a slot.
     pub(crate) slot_evictions_ratio: f64,
-    /// Steps that it made towards as many slots as the entries need.
+    /// Steps that the index made towards its goal.
     #[serde(rename = "index_steps")]
     pub(crate) steps: u64,
 }
@@ -64,15 +64,15 @@ impl Index {
     }
 }
 
-/// A share of the whole log, as a sample tells it.
+/// A share of the whole log, estimated from a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Estimate {
     pub(crate) ratio: f64,
-    /// The standard error that comes of the choice of keys; 0 for the whole log.
+    /// The standard error of the sample of keys; 0 for the whole log.
     pub(crate) error: f64,
 }
 
-/// How a volume of one size would do.
+/// The results of a volume of one size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Point {
     pub(crate) size_bytes: u64,
@@ -80,7 +80,7 @@ pub(crate) struct Point {
     pub(crate) object_hits: Estimate,
     /// The share of bytes that were sent for hits.
     pub(crate) byte_hits: Estimate,
-    /// Requests for what is larger than an entry may be. They miss.
+    /// Requests for objects that are larger than an entry may be. They miss.
     pub(crate) too_large_requests: u64,
     /// The share of keys that was replayed.
     pub(crate) sample_rate: f64,
@@ -112,24 +112,24 @@ pub(crate) fn points(tallies: &[Tally], totals: &Totals) -> Vec<Point> {
 
 /// The hit ratio of the whole log from the misses of a sample.
 ///
-/// Misses are scaled up, and hits are the rest of what the log is known to have. Whether a key that everybody asks for is
-/// in the sample or not then matters little, since it misses hardly ever; scaling up hits would make the estimate hang on
-/// it. (This is the correction that the authors of the method call `adj`.)
+/// It scales the misses up, and takes all other requests of the log as hits. A very popular key hardly ever misses, so it
+/// matters little whether the sample has it; an estimate that scaled hits up would depend on that. (The authors of the
+/// method call this correction `adj`.)
 fn ratio(missed: &Groups, total: u64, rate: f64) -> f64 {
     if total == 0 { 0.0 } else { (1.0 - missed.sum() / (total as f64 * rate)).clamp(0.0, 1.0) }
 }
 
-/// How much the ratio grows when the size grows e-fold, by the points beside.
+/// How much the ratio grows when the size grows e-fold, from the neighbouring points.
 fn slope(tallies: &[Tally], ratios: &[f64], at: usize) -> f64 {
     let (low, high) = (at.saturating_sub(1), (at + 1).min(ratios.len() - 1));
     let wide = (tallies[high].size_bytes as f64 / tallies[low].size_bytes as f64).ln();
     if wide > 0.0 { ((ratios[high] - ratios[low]) / wide).max(0.0) } else { 0.0 }
 }
 
-/// The standard error of a ratio. Two things make a sample differ from the whole: its keys miss more or less often, and
-/// its entries are larger or smaller, by which its volume holds fewer or more of them. The second touches all groups alike
-/// and doesn't show in the spread of their misses; so to the misses of a group are added those that others have because of
-/// the room that it takes: by as much as its share of the volume goes along the curve.
+/// The standard error of a ratio. A sample differs from the whole in two ways. Its keys miss more or less often; and its
+/// entries are larger or smaller, so that its volume holds fewer or more of them. The second difference affects all groups
+/// alike, and doesn't show in the spread of their misses. So each group is also charged with the misses that its room
+/// causes in other groups: the slope of the curve times its share of the volume.
 fn error(tally: &Tally, missed: &Groups, total: u64, slope: f64) -> f64 {
     let (whole, groups) = (total as f64 * tally.sample_rate, GROUPS as f64);
     if total == 0 {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_log_has_no_error_and_a_sample_that_of_its_groups() {
+    fn the_whole_log_has_no_error_and_a_sample_has_the_error_of_its_groups() {
         let mut misses = [10.0; GROUPS];
         assert_eq!(estimates(&[tally(1, 1.0, misses)], 640), [Estimate { ratio: 0.5, error: 0.0 }]);
         assert_eq!(estimates(&[tally(1, 0.1, misses)], 6400), [Estimate { ratio: 0.5, error: 0.0 }], "all are alike");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn where_more_room_helps_the_sizes_of_entries_matter() {
+    fn the_sizes_of_entries_add_to_the_error_where_more_room_helps() {
         let mut uneven = tally(1, 0.1, [10.0; GROUPS]);
         (uneven.held_bytes.0[0], uneven.held_bytes.0[1]) = (0.0, 200.0);
         let flat = [uneven.clone(), tally(2, 0.1, [10.0; GROUPS])];

@@ -10,7 +10,7 @@ use memchr::{memchr, memrchr};
 use super::progress::Progress;
 use crate::Error;
 
-/// A line that is longer is none.
+/// Longer lines are skipped.
 const BLOCK_BYTES: usize = 1 << 20;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
@@ -18,21 +18,21 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     pub(crate) text: Vec<u8>,
-    /// Lines that were left out before these, because they don't fit into a block.
+    /// Lines before these that were skipped, because they don't fit into a block.
     pub(crate) overlong: u64,
 }
 
-/// What to call a log in messages.
+/// The name of a log in messages.
 pub(crate) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Bytes of the logs on the disk, as far as they are known: 0 for pipes.
+/// Bytes of the logs on the disk; pipes count 0.
 pub(crate) fn bytes(paths: &[impl AsRef<Path>]) -> u64 {
     paths.iter().filter_map(|path| path.as_ref().metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
-/// Reads a log to its end. `take` says whether it wants more.
+/// Reads a log to its end. `take` returns whether it wants more.
 pub(crate) fn read(path: &Path, progress: &Progress, take: impl FnMut(Block) -> bool) -> Result<(), Error> {
     let failed = |source| Error::Log { from: name(path), source };
     let raw: Box<dyn Read> =
@@ -76,7 +76,7 @@ fn blocks(mut input: impl Read, mut take: impl FnMut(Block) -> bool) -> io::Resu
     }
 }
 
-/// Tells how far it was read.
+/// A reader that reports its progress.
 struct Watched<'a, R> {
     raw: R,
     progress: &'a Progress,
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_fills_a_block_is_left_out_and_counted() {
+    fn a_line_that_fills_a_block_is_skipped_and_counted() {
         for length in [BLOCK_BYTES, BLOCK_BYTES + 1, 2 * BLOCK_BYTES, 3 * BLOCK_BYTES + 7] {
             let text = [b"first\n", &vec![b'x'; length][..], b"\nlast\n"].concat();
             assert_eq!(read(&text), (vec![5, 4], 1), "{length}");

@@ -2,19 +2,19 @@
 //!
 //! ```text
 //! input    bytes of the logs, in blocks of whole lines: one thread
-//!   eyewall-access-log   what a line says: a crate of its own
+//!   eyewall-access-log   parses lines: a crate of its own
 //!     trace  its requests, thinned by key until they fit into memory
 //!       sizes   which sizes are tried, and with how many of the keys
 //!         replay  each through a volume of the engine: two threads
-//!           estimate  what that says of the whole log, and how far off it may be
-//!             advice  what comes of it: plot, svg
+//!           estimate  the figures of the whole log, and their errors
+//!             advice  the result: plot, svg
 //! ```
 //!
-//! The policy is the engine's own: each size is a volume on the heap. So is all that a simulation would leave out,
-//! such as headers, the index, and what is lost at the ends of rings.
+//! Each size is a real volume on the heap. So the replay has the engine's own eviction policy, and the costs that a
+//! simulation would leave out: headers, the index, and the unused ends of rings.
 //!
 //! # What is absent
-//! Time: nothing expires, and nothing is purged. What an origin would forbid to store is not known from a log.
+//! Time: nothing expires, and nothing is purged. A log doesn't show which responses the origin forbids to store.
 
 mod advice;
 mod estimate;
@@ -40,7 +40,7 @@ use trace::{Collector, Trace};
 use crate::args::Advise;
 use crate::{Error, Outcome, output};
 
-/// More memory is valued at these.
+/// The factors by which a larger volume is compared.
 const FACTORS: [f64; 2] = [1.5, 2.0];
 /// Blocks that may wait for the parser.
 const BLOCKS_WAITING: usize = 4;
@@ -58,7 +58,7 @@ pub(crate) fn run(advise: &Advise) -> Result<Outcome, Error> {
         std::fs::write(path, svg::svg(&advice)).map_err(failed)?;
     }
     let text = if advise.json {
-        // A structure of numbers and strings always has a JSON form.
+        // Numbers and strings always have a JSON form.
         serde_json::to_string(&advice).unwrap_or_default() + "\n"
     } else {
         advice::text(&advice)
@@ -76,7 +76,7 @@ fn read(paths: &[PathBuf], format: Option<Format>, is_exact: bool) -> Result<Tra
         thread::scope(|scope| {
             let reader = scope.spawn(move || input::read(path, progress, |block| sender.send(block).is_ok()));
             let parsed = parse(path, &receiver, format, &mut collector);
-            // A reader that nobody listens to stops at its next block.
+            // The reader stops at its next block when this receiver is dropped.
             drop(receiver);
             let was_read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             parsed.and(was_read)
@@ -89,7 +89,7 @@ fn read(paths: &[PathBuf], format: Option<Format>, is_exact: bool) -> Result<Tra
     Ok(collector.finish())
 }
 
-/// Takes the requests of one log.
+/// Parses the requests of one log.
 fn parse(
     path: &Path,
     blocks: &mpsc::Receiver<Block>,
@@ -120,14 +120,14 @@ fn parse(
     Ok(())
 }
 
-/// Volumes of the whole log lie in memory, two at a time. The system would end the process where they don't fit.
+/// `--exact` has two volumes in memory at a time. The kernel would kill the process if they didn't fit.
 fn check_memory(is_exact: bool, sizes: &[u64]) -> Result<(), Error> {
     let needed = sizes.iter().rev().take(2).fold(0, |sum: u64, size| sum.saturating_add(*size));
     let Some(available) = available_bytes().filter(|available| is_exact && needed > *available) else { return Ok(()) };
     Err(Error::Memory { needed, available })
 }
 
-/// What the kernel says could be had without swapping.
+/// The memory that the kernel reports as available without swapping.
 fn available_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -164,9 +164,9 @@ fn advise_on(trace: &Trace, mut tallies: Vec<Tally>, advise: &Advise) -> Result<
         sizes: points.iter().filter(|point| sizes.contains(&point.size_bytes)).cloned().collect(),
         recommended_bytes: recommended,
         rule: if sizes.last() == Some(&recommended) && !advise.size.is_empty() {
-            "the largest of those that were tried"
+            "the largest size that was tried"
         } else {
-            "the smallest where doubling adds less than a point of object hits"
+            "the smallest size where doubling adds less than one percentage point of object hits"
         },
         base: base.clone(),
         is_base_now: advise.now.is_some(),

@@ -11,11 +11,11 @@ const COLUMNS: usize = 60;
 const ROWS: usize = 12;
 const DOTS_WIDE: usize = COLUMNS * 2;
 const DOTS_HIGH: usize = ROWS * 4;
-/// One dot of this many is set where a curve is dotted.
+/// A dotted curve sets one dot of this many.
 const DOTTED: usize = 4;
-/// Braille letters follow this one, by the bits of their dots.
+/// The first Braille character; the others follow in the order of their dots' bits.
 const BRAILLE: u32 = 0x2800;
-/// The bits of the dots of a letter, column by column from the top.
+/// The bits of the dots of a character, column by column from the top.
 const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 
 type Letters = [[u8; COLUMNS]; ROWS];
@@ -31,7 +31,7 @@ pub(crate) fn misses(point: &Point) -> [f64; 2] {
     [1.0 - point.object_hits.ratio, 1.0 - point.byte_hits.ratio]
 }
 
-/// How far right a size lies, from 0 to 1: sizes double at equal steps.
+/// The horizontal place of a size, from 0 to 1: sizes double at equal steps.
 pub(crate) fn across(points: &[Point], bytes: u64) -> f64 {
     let log = |bytes: u64| (bytes.max(1) as f64).ln();
     match points {
@@ -42,7 +42,7 @@ pub(crate) fn across(points: &[Point], bytes: u64) -> f64 {
     }
 }
 
-/// The curve with its axes; nothing where there are not two points to draw it through.
+/// The curve with its axes; empty with fewer than two points.
 pub(crate) fn plot(points: &[Point]) -> String {
     let [first, .., last] = points else { return String::new() };
     let top = top(points);
@@ -98,7 +98,7 @@ fn draw(points: &[Point], which: usize, top: f64, is_dotted: bool) -> Letters {
     letters
 }
 
-/// The miss ratio at a place of the axis, on the straight line between two points.
+/// The miss ratio at a place of the axis, interpolated between two points.
 fn at(points: &[Point], which: usize, place: f64) -> f64 {
     let above = points.partition_point(|point| across(points, point.size_bytes) < place).clamp(1, points.len() - 1);
     let (low, high) = (&points[above - 1], &points[above]);

@@ -1,4 +1,4 @@
-//! How far a long job is: a line on standard error, if that is a terminal, and nothing otherwise.
+//! The progress of a long job: a line on standard error, if that is a terminal.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,11 +6,11 @@ use std::time::Instant;
 
 const CELLS: usize = 30;
 const PAINT_MS: u64 = 100;
-/// To the beginning of the line, and clear it.
+/// Moves to the beginning of the line, and clears it.
 const CLEAR: &str = "\r\x1b[K";
 
-/// A job of a known length; of length 0, it shows how much was done. Any thread may add to it; whoever comes first after
-/// a tenth of a second paints, so counts need no order.
+/// A job of a known length; with length 0, it shows how much was done. Any thread may add to it. The first one that adds
+/// after a tenth of a second paints, so counts need no order.
 #[derive(Debug)]
 pub(crate) struct Progress {
     what: &'static str,
@@ -40,7 +40,7 @@ impl Progress {
         }
         let (now, last) = (self.start.elapsed().as_millis() as u64, self.painted_ms.load(Relaxed));
         if now >= last + PAINT_MS && self.painted_ms.compare_exchange(last, now, Relaxed, Relaxed).is_ok() {
-            // A terminal that went away needs no progress.
+            // If the terminal is gone, nobody misses the progress.
             let _ = write!(std::io::stderr(), "{CLEAR}{}", self.line(done));
         }
     }
@@ -70,7 +70,7 @@ mod tests {
     use super::Progress;
 
     #[test]
-    fn a_part_is_a_bar_and_the_unknown_a_figure() {
+    fn a_known_length_is_a_bar_and_an_unknown_one_a_figure() {
         assert_eq!(Progress::new("reading", 200).line(50), "reading [#######                       ]  25 %");
         assert_eq!(Progress::new("reading", 200).line(900), "reading [##############################] 100 %");
         assert_eq!(Progress::new("reading", 0).line(1536), "reading 1.5 KiB");

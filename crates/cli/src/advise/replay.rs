@@ -1,4 +1,4 @@
-//! A trace through a volume of the engine: get, and on a miss put, as a server does that keeps all that it sends.
+//! Replays a trace through a volume of the engine: a get, and on a miss a put, as a server does that stores every response.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -12,17 +12,17 @@ use crate::Error;
 use eyewall::{Cache, Options};
 
 const THREADS: usize = 2;
-/// Progress is told this often.
+/// Progress is reported after this many requests.
 const STEP: usize = 1 << 14;
-/// In a replay a key is its hash. The rest of its bytes is counted to the value.
+/// In a replay the hash stands for the key. The other bytes of the key count to the value.
 const NAME_BYTES: u64 = 8;
 
-/// Tries all sizes, the slow ones first, and gives their tallies in the order of the sizes.
+/// Tries all sizes, the slow ones first, and returns their tallies in the order of the sizes.
 pub(crate) fn replay_all(trace: &Trace, sizes: &[u64]) -> Result<Vec<Tally>, Error> {
     let mut trials = sizes.iter().map(|size| Trial::new(trace, *size)).collect::<Result<Vec<_>, _>>()?;
     trials.sort_by(|a, b| b.rate.total_cmp(&a.rate));
     let largest = trials.iter().map(|trial| trial.entry_bytes_max).max().unwrap_or(0);
-    // Nobody looks at values, so that all entries can have the same.
+    // Nobody reads the values, so all entries can have the same bytes.
     let zeros = vec![0; largest as usize];
     let progress = Progress::new("replaying", (trials.len() * trace.visits.len()) as u64);
     let next = AtomicUsize::new(0);
@@ -53,7 +53,7 @@ struct Trial {
     /// The sampled volume.
     scaled: u64,
     entry_bytes_max: u64,
-    /// The sample is that of the first keys.
+    /// The sample consists of the first keys, this many.
     keys: usize,
 }
 
@@ -94,7 +94,7 @@ impl Trial {
     }
 }
 
-/// Stores a value of the key's size; false if the volume takes none so large.
+/// Stores a value of the key's size; false if it is too large for the volume.
 fn put(cache: &Cache, key: &Key, zeros: &[u8]) -> eyewall::Result<bool> {
     let bytes = (key.name_bytes + key.value_bytes).saturating_sub(NAME_BYTES);
     let Some(value) = zeros.get(..bytes as usize) else { return Ok(false) };
@@ -111,7 +111,7 @@ mod tests {
     use super::super::trace::Collector;
     use super::*;
 
-    /// `SplitMix64`, a number out of a hat.
+    /// `SplitMix64`, a pseudorandom number.
     fn mix(number: u64) -> u64 {
         let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -119,8 +119,8 @@ mod tests {
         mixed ^ (mixed >> 31)
     }
 
-    /// Requests as of the web: a rank is as likely to lie below a hundred as between that and ten thousand; a tenth asks
-    /// for what nobody asks for again; most objects are small and a few are not.
+    /// Requests like those of the web. A rank is as likely to be below a hundred as between that and ten thousand. A tenth of
+    /// the requests is for objects that are never requested again. Most objects are small, and a few are not.
     fn fill(mut collector: Collector) -> Trace {
         for number in 0..600_000_u64 {
             let rank = 1e6_f64.powf(mix(number) as f64 / u64::MAX as f64) as u64;
@@ -141,7 +141,7 @@ mod tests {
         for (whole, sample) in whole.iter().zip(&sample) {
             for (whole, sample) in [(whole.object_hits, sample.object_hits), (whole.byte_hits, sample.byte_hits)] {
                 assert!(whole.error <= 0.0 && sample.error > 0.0 && sample.error < 0.03, "{sample:?}");
-                // Half a point more for what a small volume does differently.
+                // A small volume itself differs by up to half a point.
                 let off = (sample.ratio - whole.ratio).abs();
                 assert!(off < 3.0 * sample.error + 0.005, "{sample:?} for {whole:?}");
             }

@@ -1,16 +1,16 @@
-//! Which sizes are tried, at which rate each, and which one is recommended.
+//! The sizes to try, the sampling rate of each, and the recommended size.
 
 use super::trace::Trace;
 
 /// The smallest volume.
 pub(crate) const SIZE_MIN: u64 = 512 << 10;
-/// What `eyewall create` lets an entry have: a sixteenth of the volume, at most this.
+/// The largest entry that `eyewall create` allows by default is a sixteenth of the volume, at most this.
 const ENTRY_MAX: u64 = 4 << 20;
-/// Below it the tables of a volume take more than their share.
+/// In smaller volumes the tables take more than their share.
 const SCALED_MIN: u64 = 4 << 20;
-/// Two of these are in memory at the same time.
+/// Two volumes of up to this size are in memory at the same time.
 const SCALED_MAX: u64 = 256 << 20;
-/// Requests that a size is tried with, if a smaller share of the log doesn't make the volume too small.
+/// The wanted number of requests for a size; there are more if the sampled volume would be too small otherwise.
 const VISITS: f64 = 1e6;
 /// The smallest default size is this part of what all entries take.
 const SMALLEST_PART: u64 = 128;
@@ -27,7 +27,7 @@ pub(crate) fn defaults(trace: &Trace) -> Vec<u64> {
     let least = SIZE_MIN.max((SCALED_MIN as f64 / trace.rate) as u64 * u64::from(trace.rate < 1.0));
     let mut size = (footprint / SMALLEST_PART).next_power_of_two().max(least.next_power_of_two());
     let mut sizes = vec![size];
-    // An eighth more than the entries for index and tables.
+    // Index and tables need an eighth more than the entries.
     while size < footprint.saturating_add(footprint / 8) && sizes.len() < DEFAULT_SIZES_MAX {
         sizes.extend([size / 2 * 3, size * 2]);
         size *= 2;
@@ -35,8 +35,8 @@ pub(crate) fn defaults(trace: &Trace) -> Vec<u64> {
     sizes
 }
 
-/// The share of the keys with which a volume of `size` is tried: as small as the wanted number of requests allows, as
-/// large as the volume must be to behave like a large one, and to hold every entry that the large one would.
+/// The share of the keys for a volume of `size`. It is as small as the wanted number of requests allows, but large enough
+/// for the sampled volume to behave like the full one, and to hold every entry that the full one would.
 pub(crate) fn rate(trace: &Trace, size: u64) -> f64 {
     if trace.is_exact {
         return trace.rate;
@@ -47,15 +47,15 @@ pub(crate) fn rate(trace: &Trace, size: u64) -> f64 {
     rate.min(SCALED_MAX as f64 / size as f64).min(trace.rate)
 }
 
-/// What a sampled volume of `size` has, or `None` where the sample is too small for that.
+/// The size of the sampled volume for `size`, or `None` if the sample is too small for that.
 pub(crate) fn scaled(size: u64, rate: f64) -> Option<u64> {
     let scaled = (size as f64 * rate).round() as u64;
-    // A size that is too small at any rate is left to the engine to refuse.
+    // The engine refuses a size that is too small at any rate.
     (scaled >= SIZE_MIN || rate >= 1.0).then_some(scaled)
 }
 
-/// The knee: the smallest size from which on no doubling buys a point. `hit_ratios` are of growing sizes; between them they
-/// grow with the logarithm of the size, and beyond the last not at all.
+/// The knee: the smallest size from which no doubling gains a percentage point. `hit_ratios` are of growing sizes. Between
+/// them, the ratio is taken to grow with the logarithm of the size, and beyond the last not at all.
 pub(crate) fn knee(hit_ratios: &[(u64, f64)]) -> Option<u64> {
     const POINT: f64 = 0.01;
     let buys = |(size, ratio): &(u64, f64)| at(hit_ratios, size.saturating_mul(2)) - ratio >= POINT;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_knee_lies_behind_the_last_doubling_that_buys_a_point() {
+    fn the_knee_is_after_the_last_doubling_that_gains_a_point() {
         let curve = [(1, 0.1), (2, 0.3), (4, 0.305), (8, 0.309), (16, 0.6), (32, 0.7), (64, 0.705), (128, 0.706)];
         assert_eq!(knee(&curve), Some(32), "a plateau before a step is no knee");
         assert_eq!(knee(&[(1, 0.5), (2, 0.501)]), Some(1));

@@ -15,9 +15,9 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 696.0;
 const TOP: f64 = 64.0;
 const BOTTOM: f64 = 352.0;
-/// What the mark's words take in large letters.
+/// The width of the mark's text in large letters.
 const MARK_WIDTH: f64 = 230.0;
-/// Labels below the axis that fit beside each other.
+/// How many labels fit below the axis.
 const LABELS_MAX: usize = 8;
 
 const LIGHT: &str = "--grid:#d8dee4;--objects:#0a5ea8;--bytes:#a44a00";
@@ -123,7 +123,7 @@ fn axes(text: &mut String, points: &[Point], highest: f64) {
     );
 }
 
-/// Where the recommended size is. Its name stands behind it, where the curves have come down, if there is room.
+/// The mark of the recommended size. Its name is to the right, where the curves are low, if there is room.
 fn mark(text: &mut String, points: &[Point], recommended: u64) {
     if !points.iter().any(|point| point.size_bytes == recommended) {
         return;
@@ -139,7 +139,7 @@ fn mark(text: &mut String, points: &[Point], recommended: u64) {
     );
 }
 
-/// Two standard errors to each side, where there are any.
+/// The band of two standard errors to each side, if there are any.
 fn band(text: &mut String, points: &[Point], highest: f64) {
     if points.iter().all(|point| point.object_hits.error <= 0.0) {
         return;

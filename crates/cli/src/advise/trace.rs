@@ -1,8 +1,8 @@
 //! The requests of a log, thinned by key until they fit into memory.
 //!
 //! The sample is spatial (Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015): a key is in it if its // tidy: word
-//! hash lies below a limit, and then all of its requests are. A sample at the rate R behaves in a cache of R times the size
-//! as the whole log does in a whole one. When there is no more room the limit is halved, and who lies above goes.
+//! hash is below a limit, and then all of its requests are. A sample at the rate R behaves in a cache of R times the size
+//! as the whole log does in the full one. When there is no more room, the limit is halved, and the keys above it are dropped.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -15,14 +15,14 @@ use crate::volume::HEADER_BYTES;
 const KEPT_MAX: usize = 8 << 20;
 const UNIT_BYTES: u64 = 8;
 
-/// What was read, sampled or not.
+/// The totals of the log, sampled or not.
 #[derive(Debug, Default, Clone, serde::Serialize)]
 pub(crate) struct Totals {
     /// Lines that are not empty.
     pub(crate) lines: u64,
-    /// Those that are not of the format.
+    /// Lines that are not in the format.
     pub(crate) bad_lines: u64,
-    /// Requests by another method than GET.
+    /// Requests with another method than GET.
     pub(crate) other_methods: u64,
     /// Requests with a status that doesn't count.
     pub(crate) other_statuses: u64,
@@ -38,13 +38,13 @@ pub(crate) struct Key {
     pub(crate) hash: u64,
     /// The length of the key itself.
     pub(crate) name_bytes: u64,
-    /// The most that any answer had: others were cut short, or told a client that it has the object.
+    /// The length of the longest response: shorter ones were cut off, or told the client that it has the object.
     pub(crate) value_bytes: u64,
     pub(crate) requests: u64,
 }
 
 impl Key {
-    /// What its entry takes of a volume.
+    /// The bytes of its entry in a volume.
     pub(crate) fn entry_bytes(&self) -> u64 {
         (HEADER_BYTES + self.name_bytes + self.value_bytes).next_multiple_of(UNIT_BYTES)
     }
@@ -53,7 +53,7 @@ impl Key {
 /// A request of the sample.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Visit {
-    /// Which of the trace's keys.
+    /// The number of the key.
     pub(crate) key: u32,
     /// Bytes that were sent.
     pub(crate) bytes: u64,
@@ -66,14 +66,14 @@ struct Noted {
     lengths: u64,
 }
 
-/// A key while the sample is put together, and its place in the order of the hashes.
+/// A key while the sample is assembled, and its place in the order of the hashes.
 #[derive(Debug)]
 struct Seen {
     key: Key,
     number: u32,
 }
 
-/// Takes requests, and thins them when they become many.
+/// Collects requests, and thins them when they become many.
 #[derive(Debug)]
 pub(crate) struct Collector {
     pub(crate) totals: Totals,
@@ -114,14 +114,14 @@ impl Collector {
         self.limit /= 2;
         let before = self.noted.len();
         self.noted.retain(|noted| noted.hash <= self.limit);
-        // A few keys of most requests may be all that is left. Halving on until they are gone would leave nothing to
-        // learn from, so memory has to give way.
+        // The remaining keys may be few, and have most of the requests. Further halving would drop even these, so
+        // the sample may use more memory instead.
         if self.noted.len() > before / 4 * 3 {
             self.noted_max += self.noted_max / 2;
         }
     }
 
-    /// The sample, with its keys numbered in the order of their hashes: a smaller sample is that of the first keys.
+    /// The sample, with its keys numbered in the order of their hashes: the first keys are a smaller sample.
     pub(crate) fn finish(self) -> Trace {
         let mut seen: HashMap<u64, Seen, BuildHasherDefault<Same>> = HashMap::default();
         for noted in &self.noted {
@@ -160,14 +160,14 @@ pub(crate) struct Trace {
     pub(crate) keys: Vec<Key>,
     /// In the order of the log.
     pub(crate) visits: Vec<Visit>,
-    /// The share of all keys that is here.
+    /// The share of all keys that the sample has.
     pub(crate) rate: f64,
-    /// No size may be tried with fewer keys.
+    /// Every size is replayed with all keys of the log.
     pub(crate) is_exact: bool,
 }
 
 impl Trace {
-    /// How many keys a sample at this rate has: it is that of the first keys.
+    /// How many keys a sample at this rate has; it consists of the first keys.
     pub(crate) fn keys_at(&self, rate: f64) -> usize {
         if rate >= self.rate {
             return self.keys.len();
@@ -181,13 +181,13 @@ impl Trace {
         (self.keys.len() as f64 / self.rate).round() as u64
     }
 
-    /// What a volume would have to hold to keep everything.
+    /// The bytes of a volume that would hold everything.
     pub(crate) fn footprint_bytes(&self) -> u64 {
         let bytes: u64 = self.keys.iter().map(Key::entry_bytes).fold(0, u64::saturating_add);
         (bytes as f64 / self.rate).round() as u64
     }
 
-    /// The share of keys, and of the bytes of their entries, that were asked for once.
+    /// The share of keys, and of the bytes of their entries, that were requested once.
     pub(crate) fn one_hit_shares(&self) -> (f64, f64) {
         let once = self.keys.iter().filter(|key| key.requests == 1);
         let (count, bytes) =
@@ -201,7 +201,7 @@ fn rate_of(limit: u64) -> f64 {
     (limit as f64 + 1.0) / 2_f64.powi(64)
 }
 
-/// Hashes hashes. The high bits of a sample's are all zero, the low ones are as good as any.
+/// Hashes hashes: the high bits of a sample's hashes are all zero, the low ones are random.
 #[derive(Debug, Default)]
 struct Same(u64);
 
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_requests_of_a_key_are_in_the_sample_or_none() {
+    fn the_sample_has_all_requests_of_a_key_or_none() {
         let mut collector = Collector::keeping(1000);
         for round in 0..3 {
             for key in 0..2000_u64 {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_once_is_counted_by_keys_and_by_bytes() {
+    fn objects_requested_once_are_counted_by_keys_and_by_bytes() {
         let mut collector = Collector::new(false);
         for (key, bytes) in [("a", 19), ("b", 99), ("a", 0)] {
             collector.add(key.as_bytes(), bytes);

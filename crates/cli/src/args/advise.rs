@@ -8,39 +8,39 @@ use eyewall_server::units::parse_size;
 use eyewall_access_log::Format;
 
 pub(super) const ADVISE_AFTER_HELP: &str = "\
-Each size is tried with a volume of that size: the requests are replayed through the cache itself, in the order of the log. \
-What misses is put.
+For each size, Eyewall replays the requests through a volume of that size, in the order of the log. Each miss is followed by \
+a put.
 
-Requests count that are GET and whose status is 200, 203, 204, 206, 300, 301, 304, 308, 404 or 410. The key is the target \
-with its query, after the host where a JSON line names one. An object is as large as the largest answer that the log has \
-for its key, so 304 and `-` don't make it small. Lines that can't be read are counted and left out.
+GET requests with the status 200, 203, 204, 206, 300, 301, 304, 308, 404 or 410 count. The key is the target with its query, \
+after the host if a JSON line names one. An object is as large as the largest response that the log has for its key, so 304 \
+and `-` don't make it small. Eyewall counts the lines that it can't read, and skips them.
 
-Of large logs some of the keys are replayed, with all of their requests, through a volume that is smaller by as much \
-(spatial sampling; Waldspurger et al., FAST 2015). The standard error that comes of their choice stands beside each figure; \
-in what we measured, a small volume itself differed from a large one by less than a point.";
+Of a large log, Eyewall replays only a sample of the keys, with all of their requests, through a volume that is smaller in the \
+same proportion (spatial sampling; Waldspurger et al., FAST 2015). Each figure has the standard error of this sampling beside \
+it. In our measurements, small volumes differed from large ones by less than one percentage point.";
 
 /// `eyewall advise`
 #[derive(Debug, Args)]
 pub struct Advise {
-    /// Access logs, the oldest first; gzip is unpacked, `-` is standard input
+    /// Access logs, the oldest first, plain or in gzip; `-` is standard input
     #[arg(required = true, value_name = "LOG")]
     pub logs: Vec<PathBuf>,
-    /// The form of the lines [default: that of most lines at the beginning]
+    /// The format of the lines [default: the one of most lines at the beginning]
     #[arg(long)]
     pub format: Option<Format>,
-    /// A size to try, any number of times [default: from a part of the log's footprint to all of it]
+    /// Try this size; may be repeated [default: sizes from a part of the log's footprint to all of it]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Vec<u64>,
-    /// The size that there is now, to tell what half as much again and twice as much would buy
+    /// The current size of the volume; shows what 1.5 times and twice as much would gain
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub now: Option<u64>,
-    /// Replay all keys; takes as much memory as the two largest sizes
+    /// Replay all keys; needs as much memory as the two largest sizes together
     #[arg(long)]
     pub exact: bool,
-    /// One JSON object
+    /// Write one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Draw the curve into this file, too
+    /// Also draw the curve into this file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 }

@@ -8,19 +8,19 @@ use clap::{Args, ValueEnum};
 use eyewall_server::units::parse_duration;
 
 pub(super) const GET_AFTER_HELP: &str = "\
-Exit codes: 0 a valid value, or with --stale a stale one; 1 nothing is there; 4 there is a stale value only (nothing is \
-written); 5 a negative entry says that there is nothing, and why (standard error gives its reason).";
+Exit codes: 0 the value is valid, or stale with --stale; 1 the key is absent; 4 the value is stale and was not \
+written; 5 the key has a negative entry (standard error gives its reason code).";
 
 pub(super) const LIST_AFTER_HELP: &str = "\
-A pattern with `*`, `?`, `[a-z]` or `{a,b}` has to match the whole key; a backslash before one of these takes it as it is. \
-Any other pattern is the beginning of the key. `*` goes over slashes, `?` is one byte.
+A pattern with `*`, `?`, `[a-z]` or `{a,b}` has to match the whole key; a backslash escapes these. Any other pattern matches \
+keys that begin with it. `*` matches slashes, too, and `?` matches one byte.
 
-Without --sort entries come as they are found, and nothing is collected.";
+Without --sort, entries are written as they are found, without a copy of the list in memory.";
 
 /// `eyewall put`
 #[derive(Debug, Args)]
 pub struct Put {
-    /// The key, any bytes
+    /// The key; any bytes
     pub key: OsString,
     /// The file that holds the value; `-` is standard input
     #[arg(default_value = "-")]
@@ -33,19 +33,19 @@ pub struct Put {
 /// What `eyewall put` stores beside key and value.
 #[derive(Debug, Args)]
 pub struct PutBeside {
-    /// How long it may be used, such as 60s, 5m, 1h [default: for ever]
+    /// Time to live, such as 60s, 5m, 1h [default: unlimited]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub ttl: Option<Duration>,
-    /// How long after that it may still be used as a stale value
+    /// How long the value may be used as stale after its time to live
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, requires = "ttl")]
     pub stale: Option<Duration>,
-    /// A label to purge it by; any number of times
+    /// A tag to purge the entry by; may be repeated
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
-    /// Store that there is nothing, and why: a number up to 65535, such as 404
+    /// Store a negative entry with this reason code, a number up to 65535, such as 404
     #[arg(long, value_name = "REASON", conflicts_with = "file")]
     pub negative: Option<u16>,
-    /// Small bytes of your own beside the value
+    /// A few bytes to keep beside the value
     #[arg(long, value_name = "BYTES")]
     pub metadata: Option<OsString>,
 }
@@ -53,15 +53,15 @@ pub struct PutBeside {
 /// `eyewall get`
 #[derive(Debug, Args)]
 pub struct Get {
-    /// The key, any bytes
+    /// The key; any bytes
     pub key: OsString,
     /// Write the metadata instead of the value
     #[arg(long)]
     pub metadata: bool,
-    /// A stale value will do
+    /// Accept a stale value
     #[arg(long)]
     pub stale: bool,
-    /// Write what is known of the entry instead of its value, as one JSON object
+    /// Describe the entry as one JSON object, instead of writing its value
     #[arg(long, conflicts_with = "metadata")]
     pub json: bool,
 }
@@ -69,31 +69,31 @@ pub struct Get {
 /// `eyewall rm`
 #[derive(Debug, Args)]
 pub struct Remove {
-    /// The key, any bytes
+    /// The key; any bytes
     pub key: OsString,
 }
 
 /// `eyewall ls`
 #[derive(Debug, Args)]
 pub struct List {
-    /// Only keys like this: a glob, or the beginning of a key
+    /// List only keys that match this glob, or begin with this text
     pub pattern: Option<OsString>,
-    /// Only entries that carry this tag
+    /// List only entries with this tag
     #[arg(long, value_name = "TAG")]
     pub tag: Option<String>,
-    /// Show the tags, too
+    /// Also show the tags
     #[arg(long)]
     pub tags: bool,
-    /// Sort: the largest, the youngest, or the first in the order of bytes comes first
+    /// Sort by size (largest first), age (youngest first), or key (in the order of its bytes)
     #[arg(long, value_name = "BY")]
     pub sort: Option<SortBy>,
-    /// Turn the order round
+    /// Reverse the order
     #[arg(long, requires = "sort")]
     pub reverse: bool,
-    /// No more than this many
+    /// List at most this many entries
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-    /// One JSON object a line
+    /// Write one JSON object per line
     #[arg(long)]
     pub json: bool,
 }

@@ -1,4 +1,4 @@
-//! What a wrong command line probably meant: advice that clap, which knows names but not meanings, doesn't give.
+//! Advice for wrong command lines: words of other tools and forgotten flags, which clap can't know.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::Arguments;
 
-/// Words for verbs that other tools use, and ours.
+/// Verbs of other tools, each with ours.
 const VERBS: [(&str, &str); 25] = [
     ("add", "put"),
     ("clear", "purge"),
@@ -39,7 +39,7 @@ const VERBS: [(&str, &str); 25] = [
 /// Reads a command line.
 ///
 /// # Errors
-/// clap's, with advice of ours where there is some.
+/// clap's, with our advice added where we have any.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Error> {
     let words: Vec<OsString> = words.into_iter().collect();
     Arguments::try_parse_from(&words).map_err(|error| advised(error, &words))
@@ -75,21 +75,21 @@ fn verb(words: &[OsString]) -> &str {
     words.iter().skip(1).filter_map(|word| word.to_str()).find(is_verb).unwrap_or_default()
 }
 
-/// What to do about a word where none belongs.
+/// What to write instead of a word that the verb doesn't take.
 fn advice(verb: &str, word: &str) -> Option<String> {
     if word.starts_with('-') {
         return None;
     }
     match verb {
         "serve" if word.contains("://") => {
-            Some(format!("to serve what a server answers: eyewall serve --origin {word}"))
+            Some(format!("to serve the responses of an origin: eyewall serve --origin {word}"))
         }
         "serve" if std::path::Path::new(word).is_dir() => {
-            Some(format!("to serve the files of a folder: eyewall serve --root {word}"))
+            Some(format!("to serve the files of this folder: eyewall serve --root {word}"))
         }
-        "serve" => Some(format!("to serve as a configuration says: eyewall serve --config {word}")),
+        "serve" => Some(format!("to serve with this configuration: eyewall serve --config {word}")),
         "purge" => Some(format!(
-            "to remove one entry: eyewall rm {word}; to purge all whose key begins so: eyewall purge --prefix {word}"
+            "to remove one entry: eyewall rm {word}; to purge all entries whose keys begin with it: eyewall purge --prefix {word}"
         )),
         _ => None,
     }

@@ -1,7 +1,7 @@
-//! The command line: each verb and its flags, as clap reads them and `--help` tells them.
+//! The command line: each verb and its flags, as clap parses them and `--help` shows them.
 //!
-//! `entry` has the verbs about single entries, `operate` those about volumes, `serve` those of the server, `advise` its own; `hints` has advice for wrong
-//! command lines.
+//! `entry` has the verbs about single entries, `operate` the verbs about volumes, `serve` the verbs of the server, and `advise` its own. `hints` has advice
+//! for wrong command lines.
 
 mod advise;
 mod entry;
@@ -22,18 +22,18 @@ pub use operate::{Create, Export, Import, Map, Purge, Resize, Scrub, ServerPlace
 pub use serve::{Check, LogForm, Serve};
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done or hit, also if the reader of the output went away; 1 the key is not there; 2 a wrong command line or \
-configuration, or a log that is none; 3 it could not be done (standard error says why); 4 only a stale value is there; 5 a negative entry is \
-there; 6 verify or scrub found something wrong. Ctrl-C ends a tool by its signal, which shells show as 130; the server and `top` end \
-in order, with 0.
+Exit codes: 0 done, or a hit, also if the reader of the output closed it; 1 the key is absent; 2 the command line or the \
+configuration is wrong, or a file is not a log; 3 the command failed (standard error says why); 4 the value is stale; 5 the key has a \
+negative entry; 6 verify or scrub found damage. Ctrl-C kills a tool, which shells show as 130; the server and `top` shut down \
+cleanly, with 0.
 
-Colours are for terminals only; NO_COLOR=1 does without.";
+Eyewall uses colours on terminals only; NO_COLOR=1 turns them off.";
 
 /// One memory-mapped cache for a whole web server: its tools and its server.
 #[derive(Debug, Parser)]
 #[command(name = "eyewall", version, after_help = AFTER_HELP)]
 pub struct Arguments {
-    /// The volume: the file that is the cache
+    /// The file of the volume
     #[arg(long, global = true, value_name = "PATH", env = "EYEWALL_CACHE")]
     pub cache: Option<PathBuf>,
     /// What to do.
@@ -44,71 +44,71 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Make a new volume; what exists already is left alone
+    /// Create a volume; never overwrites an existing file
     Create(Create),
     /// Store a value
     Put(Put),
-    /// Write a value to standard output; exit 1 if it is not there. Does not count as use
+    /// Write a value to standard output; exit 1 if the key is absent. Does not count as a use
     #[command(after_help = entry::GET_AFTER_HELP)]
     Get(Get),
-    /// Remove an entry; exit 1 if it was not there
+    /// Remove an entry; exit 1 if the key was absent
     Rm(Remove),
     /// List the entries
     #[command(after_help = entry::LIST_AFTER_HELP)]
     Ls(List),
-    /// Show how the volume is doing
+    /// Show the state of the volume: how full it is, its hit ratio, its warnings
     Stat(Stat),
-    /// Show how the volume is doing, again and again; q ends it
+    /// Show the state of the volume live; q quits
     #[command(after_help = operate::TOP_AFTER_HELP)]
     Top(Top),
-    /// Show what lies where in the volume: live, held, dead, filler, free
+    /// Draw how the bytes of the volume are used: live, held, dead, filler, free
     Map(Map),
-    /// Purge entries by tag, by prefix, or all; of a running server by URL and host, too
+    /// Purge entries by tag, by prefix, or all; with --server also by URL and host
     #[command(after_help = operate::PURGE_AFTER_HELP)]
     Purge(Purge),
-    /// Drop what is purged or over, so that its bytes can be used again
+    /// Drop purged and expired entries now, to free their bytes
     Sweep(Upkeep),
-    /// Bring all that was stored to storage, and wait for it
+    /// Write the volume to storage, and wait until it is there
     Sync(Upkeep),
-    /// Give the volume another size; who has it open goes on in the new one
+    /// Change the size of the volume; processes that have it open move to the new file
     #[command(after_help = operate::RESIZE_AFTER_HELP)]
     Resize(Resize),
-    /// Look for what contradicts the format; exit 6 if there is something
+    /// Check the structure of the volume; exit 6 if it is damaged
     #[command(after_help = operate::VERIFY_AFTER_HELP)]
     Verify(Verify),
-    /// Hold every entry against its checksum, and drop what is damaged; exit 6 if something was
+    /// Check every entry against its checksum, and drop damaged entries; exit 6 if there were any
     #[command(after_help = operate::SCRUB_AFTER_HELP)]
     Scrub(Scrub),
     /// Write all entries as a stream that `import` takes, on any machine
     Export(Export),
-    /// Store the entries of such a stream
+    /// Store the entries of a stream that `export` wrote
     #[command(after_help = operate::IMPORT_AFTER_HELP)]
     Import(Import),
-    /// Answer HTTP from the volume, with a folder or an origin behind it
+    /// Run the web server: answer HTTP from the volume, and fetch from a folder or an origin
     #[command(after_help = serve::SERVE_AFTER_HELP)]
     Serve(Serve),
-    /// Check a configuration of the server, and show what it would serve; exit 2 if something is wrong
+    /// Check a configuration file of the server, and show its effect; exit 2 if it has mistakes
     #[command(after_help = serve::CHECK_AFTER_HELP)]
     Check(Check),
-    /// Tell from an access log how large a volume should be
+    /// Recommend a size for the volume from an access log
     #[command(after_help = advise::ADVISE_AFTER_HELP)]
     Advise(Advise),
-    /// Write a script by which a shell completes this command
+    /// Write a completion script for a shell
     Completions(Completions),
-    /// Write the manual page; with a folder, one for each verb into it
+    /// Write the manual page; with a folder, write one page per verb into it
     Man(Man),
 }
 
 /// `eyewall completions`
 #[derive(Debug, Args)]
 pub struct Completions {
-    /// Which shell
+    /// The shell
     pub shell: clap_complete::Shell,
 }
 
 /// `eyewall man`
 #[derive(Debug, Args)]
 pub struct Man {
-    /// A folder for the pages of all verbs; it is made if it isn't there
+    /// The folder for the pages of all verbs; created if it doesn't exist
     pub folder: Option<PathBuf>,
 }

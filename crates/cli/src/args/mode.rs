@@ -1,14 +1,14 @@
-//! Permission bits, as people write them.
+//! Permission bits in octal.
 
 /// Reads permission bits in octal: `0600`, `660`.
 ///
 /// # Errors
-/// In words, for the user of a command line.
+/// A message for the user of the command line.
 pub(super) fn parse_mode(text: &str) -> Result<u32, String> {
     u32::from_str_radix(text, 8)
         .ok()
         .filter(|mode| *mode <= 0o777)
-        .ok_or_else(|| "a mode is up to 0777 in octal, such as 0600".to_owned())
+        .ok_or_else(|| "a mode is an octal number up to 0777, such as 0600".to_owned())
 }
 
 #[cfg(test)]

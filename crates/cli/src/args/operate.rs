@@ -1,4 +1,4 @@
-//! The command lines of the verbs by which an operator makes a volume and looks after it.
+//! The command lines of the verbs for operators: to create, inspect and maintain a volume.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,57 +14,56 @@ use http::uri::Authority;
 use super::mode::parse_mode;
 
 pub(super) const PURGE_AFTER_HELP: &str = "\
-A purge takes the time of a few stores, however many entries it means. What is being put meanwhile is purged, too, if the \
-work on it began before. The bytes are given back as puts go on; --sweep gives them back now.
+A purge takes the time of a few stores, however many entries it covers. It also covers puts that are under way, if the work on \
+them began before the purge. Later puts reuse the bytes; --sweep frees them now.
 
-With --server it is the server that purges. It knows of its sites: --url takes an address with all that is stored of it, --tag \
-takes tags as the origin gave them, and a --prefix is one of addresses and names a whole host, such as \
-http://example.org/shop/. --cache and EYEWALL_CACHE don't count then: the server knows its volume. An address of which nothing is \
-stored is no error.
+With --server, a running server purges its own volume, and --cache and EYEWALL_CACHE are ignored. --url purges an address with \
+all its variants. --tag takes tags as the origin sent them. --prefix is the beginning of an address, with the whole host, such \
+as http://example.org/shop/. An address with nothing stored is not an error.
 
-It tells how many entries it meant. In a volume, tags of a server carry the host of their site: example.org:home.";
+The command says how many entries it purged. In the volume, tags of a server begin with the host of their site: \
+example.org:home.";
 
 pub(super) const VERIFY_AFTER_HELP: &str = "\
-Exit codes: 0 the volume is sound; 6 something contradicts the format, whether or not it was repaired; 3 it could not be \
-looked at.
+Exit codes: 0 the volume is sound; 6 it is damaged, also if --repair repaired it; 3 it could not be checked.
 
-It joins the volume as those do that write: one that has lost power, or a copy, is gone through at once. Writers of a \
-stripe wait while its logs are walked; readers don't.";
+`verify` opens the volume for writing. A copy, or a volume after power loss, is therefore checked and repaired at once. Writers \
+wait while `verify` walks the logs of their stripe; readers don't.";
 
 pub(super) const SCRUB_AFTER_HELP: &str = "\
-Exit codes: 0 all entries are as they were put; 6 something was dropped; 3 a volume could not be scrubbed.
+Exit codes: 0 all entries are intact; 6 damaged entries were dropped; 3 a volume could not be scrubbed.
 
-The volumes may be in use: nobody waits for an entry that is read. All entries are read, from storage where they are not in \
-memory. `eyewall serve` scrubs what is in memory by itself. `eyewall verify` looks at logs and index, too.";
+The volumes may be in use: no process waits for the scrub. It reads all entries, from storage if they are not in memory. \
+`eyewall serve` scrubs the entries in memory by itself. `eyewall verify` also checks logs and index.";
 
 pub(super) const RESIZE_AFTER_HELP: &str = "\
-The entries are copied to a new file beside the old one, the hottest last, so that these stay where not all fit. For that \
-time there are two files, and writers wait; readers go on. What isn't given stays as it is.";
+Eyewall copies the entries to a new file beside the old one. If not all fit, the most used ones stay. Until that is done there \
+are two files, and writers wait; readers don't. Options that you leave out keep their values.";
 
 pub(super) const IMPORT_AFTER_HELP: &str = "\
-Ages and times go on: the time since the export counts, by the wall clocks of both machines. What is too large for this \
-volume is left out and told. Where the stream breaks off, what came before stays.";
+Entries keep their ages and times to live; the time since the export counts, by the wall clocks of both machines. Entries that \
+are too large for the volume are skipped and reported. If the stream breaks off, the entries before that stay stored.";
 
 pub(super) const TOP_AFTER_HELP: &str = "\
-How long look-ups take is measured here, by looking hot keys up; that leaves no trace. Where other processes are attached it \
-joins them, as one of the users that it shows. Where the output is no terminal, one page is written.";
+`top` measures the time of gets by looking up hot keys, which changes no statistics. If other processes use the volume, `top` \
+opens it as they do, and appears among the processes. If the output is not a terminal, it writes one page and ends.";
 
 /// `eyewall create`
 #[derive(Debug, Args)]
 pub struct Create {
-    /// Size of the file, and the hard limit of all that is in it
+    /// Size of the file, which never grows beyond it
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: u64,
-    /// A typical entry, the first guess of the index, which follows what is put [default: 1K]
+    /// The typical size of an entry, from which the index starts; it adapts later [default: 1K]
     #[arg(long, value_name = "SIZE", value_parser = parse_hint)]
     pub entry_size_hint: Option<u32>,
-    /// The largest entry to take, up to a quarter of the size [default: a sixteenth, at most 4M]
+    /// The largest entry to accept, up to a quarter of the size [default: a sixteenth, at most 4M]
     #[arg(long, alias = "entry-max", value_name = "SIZE", value_parser = parse_size)]
     pub entry_bytes_max: Option<u64>,
-    /// Permission bits of the file; who may write it is trusted [default: 0600]
+    /// Permission bits of the file; all users who can write it are trusted [default: 0600]
     #[arg(long, value_name = "OCTAL", value_parser = parse_mode)]
     pub mode: Option<u32>,
-    /// Group of the file, by name or number, so that several users can share it
+    /// Group of the file, by name or number, to share it between users
     #[arg(long, value_name = "GROUP", value_parser = parse_group)]
     pub group: Option<u32>,
 }
@@ -74,34 +73,34 @@ pub struct Create {
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["tag", "prefix", "all", "url", "host"]))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Purge {
-    /// Ask this running server: the path of its socket, or `http://127.0.0.1:PORT`
+    /// Ask this running server to purge: the path of its socket, or `http://127.0.0.1:PORT`
     #[arg(long, value_name = "SERVER", conflicts_with = "sweep")]
     pub server: Option<ServerPlace>,
-    /// The file with the token that a server wants which has a port
+    /// The file with the token, which a server at a port requires
     #[arg(long, value_name = "FILE", requires = "server")]
     pub token_file: Option<PathBuf>,
-    /// An address, such as `http://example.org/page`, with all its variants; any number of times, with --server
+    /// An address, such as `http://example.org/page`, with all its variants; may be repeated; needs --server
     #[arg(long, value_name = "URL", requires = "server")]
     pub url: Vec<String>,
-    /// All of a host, or with --tag what of its site carries the tag; with --server
+    /// All addresses of this host; with --tag, the entries of its site with the tag; needs --server
     #[arg(long, value_name = "HOST", requires = "server", conflicts_with_all = ["url", "prefix", "all"])]
     pub host: Option<String>,
-    /// Entries that carry this tag; any number of times
+    /// Entries with this tag; may be repeated
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
-    /// Entries whose key begins so; any number of times
+    /// Entries whose keys begin with this; may be repeated
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Vec<OsString>,
     /// All entries
     #[arg(long, conflicts_with_all = ["tag", "prefix", "url"])]
     pub all: bool,
-    /// They become stale, and may be used until they are replaced or their stale time is over
+    /// Make the entries stale instead of removing them; they may be used until replaced or until their stale time ends
     #[arg(long)]
     pub soft: bool,
-    /// Sweep after it: give the bytes back now
+    /// Sweep after the purge, to free the bytes now
     #[arg(long)]
     pub sweep: bool,
-    /// One JSON object
+    /// Write one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -121,7 +120,7 @@ impl FromStr for ServerPlace {
     fn from_str(text: &str) -> Result<Self, String> {
         let Some((scheme, rest)) = text.split_once("://") else {
             return if text.is_empty() {
-                Err("give a path or a URL".to_owned())
+                Err("give the path of a socket, or a URL such as http://127.0.0.1:8081".to_owned())
             } else {
                 Ok(Self::Socket(text.into()))
             };
@@ -148,13 +147,13 @@ impl fmt::Display for ServerPlace {
 /// `eyewall verify`
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// Read every entry, too, and hold it against its checksum
+    /// Also read every entry, and check it against its checksum
     #[arg(long)]
     pub deep: bool,
-    /// Drop what is damaged
+    /// Drop the damaged parts
     #[arg(long)]
     pub repair: bool,
-    /// One JSON object
+    /// Write one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -162,13 +161,13 @@ pub struct Verify {
 /// `eyewall scrub`
 #[derive(Debug, Args)]
 pub struct Scrub {
-    /// The volumes; without any, that of --cache
+    /// The volumes [default: the one of --cache]
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Read at most so many bytes a second, such as 50M [default: as fast as it goes]
+    /// Read at most this many bytes per second, such as 50M [default: unlimited]
     #[arg(long, value_name = "SIZE", value_parser = parse_rate)]
     pub rate: Option<NonZeroU64>,
-    /// One JSON object a volume
+    /// Write one JSON object per volume
     #[arg(long)]
     pub json: bool,
 }
@@ -176,7 +175,7 @@ pub struct Scrub {
 /// `eyewall sweep` and `eyewall sync`
 #[derive(Debug, Args)]
 pub struct Upkeep {
-    /// One JSON object
+    /// Write one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -188,13 +187,13 @@ pub struct Resize {
     /// The new size of the file
     #[arg(long, value_name = "SIZE", value_parser = parse_size, group = "shape")]
     pub size: Option<u64>,
-    /// A typical entry, the first guess of the index, which follows what is put
+    /// The typical size of an entry, from which the index starts; it adapts later
     #[arg(long, value_name = "SIZE", value_parser = parse_hint, group = "shape")]
     pub entry_size_hint: Option<u32>,
-    /// The largest entry to take, up to a quarter of the size
+    /// The largest entry to accept, up to a quarter of the size
     #[arg(long, alias = "entry-max", value_name = "SIZE", value_parser = parse_size, group = "shape")]
     pub entry_bytes_max: Option<u64>,
-    /// One JSON object
+    /// Write one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -202,10 +201,10 @@ pub struct Resize {
 /// `eyewall export`
 #[derive(Debug, Args)]
 pub struct Export {
-    /// Where to; `-` is standard output
+    /// The file to write; `-` is standard output
     #[arg(default_value = "-")]
     pub file: PathBuf,
-    /// Tell what was written as one JSON object, on standard error where the stream goes to standard output
+    /// Report the result as one JSON object, on standard error if the stream goes to standard output
     #[arg(long)]
     pub json: bool,
 }
@@ -213,13 +212,13 @@ pub struct Export {
 /// `eyewall import`
 #[derive(Debug, Args)]
 pub struct Import {
-    /// Where from; `-` is standard input
+    /// The file to read; `-` is standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
-    /// Valid entries that are there stay
+    /// Don't replace valid entries
     #[arg(long)]
     pub keep: bool,
-    /// One JSON object
+    /// Write one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -227,10 +226,10 @@ pub struct Import {
 /// `eyewall map`
 #[derive(Debug, Args)]
 pub struct Map {
-    /// Draw it into this file, instead of the terminal
+    /// Draw an SVG image into this file, instead of the terminal
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// One JSON object, with every extent
+    /// Write one JSON object, with every extent
     #[arg(long)]
     pub json: bool,
 }
@@ -239,19 +238,19 @@ pub struct Map {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Stat {
-    /// Each stripe, too: what its rings hold, how often they have turned, what was evicted
+    /// Also show each stripe: the content of its rings, their laps, the evictions
     #[arg(long)]
     pub stripes: bool,
-    /// Each process, too: since when it is there, what it holds, how often it has hit
+    /// Also show each process: since when it is attached, its threads, its pins, its hits
     #[arg(long)]
     pub processes: bool,
-    /// The entries by size, too
+    /// Also show the entries by size
     #[arg(long)]
     pub sizes: bool,
-    /// Where the volume's tier is looked for: copies in shared memory, of programs that open the volume with one
+    /// The folder of the volume's tier: copies in shared memory, for programs that open the volume with one
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     pub tier_folder: PathBuf,
-    /// One JSON object
+    /// Write one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -259,30 +258,30 @@ pub struct Stat {
 /// `eyewall top`
 #[derive(Debug, Args)]
 pub struct Top {
-    /// How long to wait between two looks
+    /// The time between two updates
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1s")]
     pub interval: Duration,
-    /// Measure puts, too: small values under a key of its own, which is removed again
+    /// Also measure puts: store small values under a key of `top`, and remove it
     #[arg(long)]
     pub probe_puts: bool,
-    /// One look, then end
+    /// Show one update, then end
     #[arg(long)]
     pub once: bool,
-    /// One JSON object a look
+    /// Write one JSON object per update
     #[arg(long)]
     pub json: bool,
 }
 
 fn parse_rate(text: &str) -> Result<NonZeroU64, String> {
     NonZeroU64::new(parse_size(text)?)
-        .ok_or_else(|| "a rate is more than 0; leave it out to read as fast as it goes".to_owned())
+        .ok_or_else(|| "a rate must be more than 0; leave --rate out to read without a limit".to_owned())
 }
 
 fn parse_hint(text: &str) -> Result<u32, String> {
-    u32::try_from(parse_size(text)?).map_err(|_| "a typical entry can't have 4G or more".to_owned())
+    u32::try_from(parse_size(text)?).map_err(|_| "the typical size of an entry must be less than 4G".to_owned())
 }
 
-/// A group by its number, or by its name: one of `/etc/group`, or of what else the system asks (`getent`).
+/// A group by its number, or by its name, from `/etc/group` or from the system's other sources (`getent`).
 fn parse_group(text: &str) -> Result<u32, String> {
     let id_in = |lines: &str| {
         lines.lines().find_map(|line| {

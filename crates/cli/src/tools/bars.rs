@@ -2,7 +2,7 @@
 
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// A bar of up to `cells` characters, to an eighth of one. A little is more than nothing.
+/// A bar of up to `cells` characters, in steps of an eighth of one. Any part above 0 shows.
 pub(crate) fn bar(part: u64, whole: u64, cells: usize) -> String {
     if part == 0 || whole == 0 {
         return String::new();
@@ -20,7 +20,7 @@ mod tests {
     use super::bar;
 
     #[test]
-    fn a_bar_is_as_long_as_its_part() {
+    fn the_length_of_a_bar_follows_its_part() {
         assert_eq!(bar(0, 10, 8), "");
         assert_eq!(bar(1, 1_000_000, 8), "▏");
         assert_eq!(bar(10, 10, 3), "███");

@@ -1,4 +1,4 @@
-//! `eyewall check`: what a configuration would serve, or all that is wrong with it.
+//! `eyewall check`: shows the effect of a configuration, or all its mistakes.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -13,11 +13,11 @@ use serde::Serialize;
 use crate::args::Check;
 use crate::{Error, Outcome, output};
 
-/// What programs get.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Report<'a> {
     problems: &'a [Problem],
-    /// Missing where there are problems.
+    /// Missing if there are problems.
     config: Option<&'a Config>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn run(check: &Check) -> Result<Outcome, Error> {
     Ok(Outcome::Done)
 }
 
-/// Lines of a name and what is said of it, in paragraphs.
+/// Paragraphs of lines, each a name and its text.
 #[derive(Default)]
 struct Paper {
     text: String,
@@ -52,7 +52,7 @@ impl Paper {
     }
 
     fn line(&mut self, name: &str, words: &str) {
-        // Writing to a string can't fail.
+        // Never fails on a string.
         let _ = writeln!(self.text, "  {name:<10} {words}");
     }
 }
@@ -131,7 +131,7 @@ fn volume(paper: &mut Paper, cache: &Volume) {
     paper.line("volume", &path);
     let size = match cache.size {
         Some(size) => units::size(size.0),
-        None if is_there => "as it is".to_owned(),
+        None if is_there => "unchanged".to_owned(),
         None => units::size(CACHE_SIZE_DEFAULT),
     };
     paper.line("size", &size);
@@ -142,7 +142,7 @@ fn volume(paper: &mut Paper, cache: &Volume) {
         paper.line("tier", &units::size(tier.get_ref().0));
     }
     let scrub = cache.scrub.0;
-    let pace = if scrub.is_zero() { "off".to_owned() } else { format!("once in {}", units::duration(scrub)) };
+    let pace = if scrub.is_zero() { "off".to_owned() } else { format!("every {}", units::duration(scrub)) };
     let hits = if cache.verify_hits { "; each hit is verified" } else { "" };
     paper.line("scrub", &(pace + hits));
 }
@@ -153,17 +153,17 @@ fn show_site(paper: &mut Paper, found: &Site) {
     if !site.aliases.is_empty() {
         let aliases = list(site.aliases.iter().map(Spanned::get_ref));
         let host = site.aliases.first().map(|alias| found.key_host(&alias.get_ref().0)).unwrap_or_default();
-        paper.line("aliases", &format!("{aliases}, taken for {host}"));
+        paper.line("aliases", &format!("{aliases}, the same as {host}"));
     }
     if let Some(root) = &site.root {
         let links = match site.followed_links() {
             Symlinks::None => "no links",
-            Symlinks::Below => "links that stay below it",
+            Symlinks::Below => "links within the folder",
         };
-        let hidden = if site.serves_dotfiles() { "dotfiles, too" } else { "no dotfiles" };
-        let packed = if site.serves_precompressed() { "; packed siblings" } else { "" };
+        let hidden = if site.serves_dotfiles() { "dotfiles" } else { "no dotfiles" };
+        let precompressed = if site.serves_precompressed() { "; precompressed files" } else { "" };
         paper.line("root", &root.get_ref().display().to_string());
-        paper.line("", &format!("index {}; {links}, {hidden}{packed}", list(site.index_names())));
+        paper.line("", &format!("index {}; {links}, {hidden}{precompressed}", list(site.index_names())));
     }
     if !site.origins.is_empty() {
         origins(paper, site);
@@ -187,7 +187,7 @@ fn origins(paper: &mut Paper, site: &site::Site) {
     let answer = units::duration(settings.timeout.0);
     paper.line("", &format!("{connect} to connect, {answer} to answer, {tries}; Host: {}", settings.host_header));
     if let Some(health) = &settings.health {
-        paper.line("", &format!("asked for {} every {}", health.path, units::duration(health.interval.0)));
+        paper.line("", &format!("health check {} every {}", health.path, units::duration(health.interval.0)));
     }
 }
 
@@ -206,7 +206,7 @@ fn key(paper: &mut Paper, key: &site::Key) {
         parts.push(format!("without the cookies {}", list(&key.ignore_cookies)));
     }
     if key.ignore_analytics == Some(true) {
-        parts.push("without cookies of analytics".to_owned());
+        parts.push("without analytics cookies".to_owned());
     }
     if !key.cookies.is_empty() {
         parts.push(format!("and the cookies {}", list(&key.cookies)));
@@ -219,10 +219,10 @@ fn key(paper: &mut Paper, key: &site::Key) {
 
 fn times(paper: &mut Paper, cache: &site::SiteCache) {
     let spans = [
-        ("if the origin gives none", cache.default_ttl.map(|ttl| ttl.0)),
+        ("if the origin sets none", cache.default_ttl.map(|ttl| ttl.0)),
         ("at least", cache.ttl_min.as_ref().map(|ttl| ttl.get_ref().0)),
         ("at most", cache.ttl_max.as_ref().map(|ttl| ttl.get_ref().0)),
-        ("stale while a new one comes", cache.stale_while_revalidate.map(|window| window.0)),
+        ("stale while revalidated", cache.stale_while_revalidate.map(|window| window.0)),
         ("stale if the origin fails", cache.stale_if_error.map(|window| window.0)),
     ];
     let mut parts: Vec<String> = spans
@@ -231,13 +231,13 @@ fn times(paper: &mut Paper, cache: &site::SiteCache) {
         .chain(cache.negative_ttl.iter().map(|(status, ttl)| format!("{status} {}", units::duration(ttl.0))))
         .collect();
     if parts.is_empty() {
-        parts.push("as the origin says".to_owned());
+        parts.push("set by the origin".to_owned());
     }
     if !cache.stale_when_unreachable.0.is_zero() {
-        parts.push(format!("stale if the origin can't be reached {}", units::duration(cache.stale_when_unreachable.0)));
+        parts.push(format!("stale if the origin is unreachable {}", units::duration(cache.stale_when_unreachable.0)));
     }
     if cache.ignore_reload {
-        parts.push("reloads of clients are ignored".to_owned());
+        parts.push("clients' reload fields are ignored".to_owned());
     }
     if cache.store_set_cookie {
         parts.push("Set-Cookie is stored".to_owned());
@@ -245,11 +245,11 @@ fn times(paper: &mut Paper, cache: &site::SiteCache) {
     paper.line("times", &parts.join("; "));
 }
 
-/// As the file says it: the name, what has to match, and what is done then.
+/// A rule in the order of the file: its name, its conditions, its effects.
 fn rule_in_words(number: usize, rule: &rule::Rule) -> String {
     let mut words = rule.name.as_ref().map_or_else(|| format!("rule-{}", number + 1), ToString::to_string);
     let mut before = ':';
-    // A rule is numbers, texts and lists, so that it always has a JSON form.
+    // Numbers, texts and lists always have a JSON form.
     let fields = serde_json::to_value(rule).unwrap_or_default();
     for name in rule::RULE_KEYS.iter().filter(|name| **name != "name") {
         let value = &fields[*name];
@@ -264,7 +264,7 @@ fn rule_in_words(number: usize, rule: &rule::Rule) -> String {
     words
 }
 
-/// The first few of a list, which may be long.
+/// Of a long list, only the first few.
 fn value_in_words(value: &serde_json::Value) -> String {
     const SHOWN_MAX: usize = 4;
     match value {

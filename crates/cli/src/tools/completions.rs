@@ -1,4 +1,4 @@
-//! `eyewall completions`: what a shell needs to complete the command line, from the definition of the command line.
+//! `eyewall completions`: a completion script, generated from the definition of the command line.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! `eyewall create`: makes a volume, and never overwrites what is there.
+//! `eyewall create`: creates a volume, and never overwrites a file.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::args::Create;
 use crate::{Error, Outcome, volume};
 
 pub(crate) fn run(path: &Path, create: &Create) -> Result<Outcome, Error> {
-    // A dangling link counts: following it would make a file somewhere else.
+    // A dangling link counts: following it would create a file somewhere else.
     if path.symlink_metadata().is_ok() {
         return Err(Error::Exists { path: path.to_owned() });
     }

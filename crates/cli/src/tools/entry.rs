@@ -1,4 +1,4 @@
-//! What is shown of an entry, for people and for programs.
+//! An entry as the tools show it, for people and for programs.
 
 use std::time::Duration;
 
@@ -20,20 +20,20 @@ pub(crate) struct Entry {
     pub(crate) tags: Vec<String>,
 }
 
-/// Where an entry stands.
+/// The state of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
-    /// It is valid.
+    /// Valid.
     Fresh,
-    /// It may still be used.
+    /// Expired or soft purged, and still usable.
     Stale,
-    /// It says that there is nothing.
+    /// A negative entry.
     Negative,
 }
 
 impl State {
-    /// Of an entry; `None`: what was noted to be absent isn't any more.
+    /// The state of a hit; `None` for a negative entry that has expired.
     pub(crate) fn of(hit: &Hit<'_>) -> Option<Self> {
         match (hit.reason(), hit.is_stale()) {
             (None, false) => Some(Self::Fresh),
@@ -53,7 +53,7 @@ impl State {
 }
 
 impl Entry {
-    /// `None` for what can't be found any more.
+    /// `None` for an entry that a get would no longer find.
     pub(crate) fn new(hit: &Hit<'_>) -> Option<Self> {
         Some(Self {
             key: hit.key().to_owned(),
@@ -69,7 +69,7 @@ impl Entry {
         })
     }
 
-    /// For programs. A key that is UTF-8 is given as it is, another one in hexadecimal digits.
+    /// An entry for programs: a key of UTF-8 is text, any other key is in hexadecimal digits.
     pub(crate) fn line(&self) -> Line<'_> {
         let key = std::str::from_utf8(&self.key).ok();
         Line {

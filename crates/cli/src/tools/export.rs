@@ -19,7 +19,7 @@ pub(crate) fn run(path: &Path, export: &Export) -> Result<Outcome, Error> {
     } else {
         let file = File::create(&export.file).map_err(failed)?;
         let exported = cache.export(&file)?;
-        // Who removes the volume after this should have its entries.
+        // The user may remove the volume after this, so the entries have to be on the disk.
         file.sync_all().map_err(failed)?;
         exported
     };
@@ -30,7 +30,7 @@ pub(crate) fn run(path: &Path, export: &Export) -> Result<Outcome, Error> {
 fn tell(exported: Exported, is_stdout: bool, is_json: bool) -> Result<(), Error> {
     match (is_stdout, is_json) {
         (true, true) => {
-            // Nobody is left to tell it to when standard error is gone.
+            // A failure here means that standard error is gone.
             let _ = writeln!(std::io::stderr(), "{}", serde_json::to_string(&exported).unwrap_or_default());
             Ok(())
         }

@@ -34,7 +34,7 @@ pub(crate) fn run(path: &Path, get: &Get) -> Result<Outcome, Error> {
 
 fn why_nothing(hit: &Hit<'_>) -> String {
     match hit.reason() {
-        Some(reason) => format!("a negative entry says that there is nothing, for reason {reason}"),
-        None => "there is a stale value only; --stale writes it".to_owned(),
+        Some(reason) => format!("the key has a negative entry, for reason {reason}"),
+        None => "the value is stale; give --stale to write it".to_owned(),
     }
 }

@@ -31,9 +31,9 @@ pub(crate) fn run(path: &Path, import: &Import) -> Result<Outcome, Error> {
 fn words(imported: &Imported) -> String {
     let mut words = format!("{}, {}", counted(imported.entries, "entry", "entries"), size(imported.bytes));
     for (number, what) in [
-        (imported.kept, "left out, since they are there"),
-        (imported.too_large, "left out, since they are too large for this volume"),
-        (imported.expired, "left out, since their time is over"),
+        (imported.kept, "kept as they were in the volume"),
+        (imported.too_large, "skipped, because they are too large for this volume"),
+        (imported.expired, "skipped, because they have expired"),
     ] {
         if number > 0 {
             let _ = write!(words, "; {number} {what}");

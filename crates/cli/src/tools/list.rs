@@ -1,5 +1,5 @@
-//! `eyewall ls`: the entries, as they come. Nothing is collected, so that a volume of any size can be listed; but for
-//! `--sort`, which keeps what it has to show.
+//! `eyewall ls`: lists the entries as it finds them. It keeps none of them in memory, so it can list a volume of any size.
+//! Only `--sort` keeps the rows that it has to show.
 
 use std::cmp::Ordering;
 use std::io::{self, Write};
@@ -48,7 +48,7 @@ pub(crate) fn run(path: &Path, list: &List) -> Result<Outcome, Error> {
 }
 
 impl SortBy {
-    /// Entries that are alike stand in the order of their keys.
+    /// Equal entries are ordered by their keys.
     fn compare(self, a: &Entry, b: &Entry) -> Ordering {
         let order = match self {
             Self::Size => b.value_bytes.cmp(&a.value_bytes),
@@ -59,7 +59,7 @@ impl SortBy {
     }
 }
 
-/// The first `limit` rows in this order, without keeping many more than those.
+/// The first `limit` rows in this order. It never keeps many more rows than that.
 fn first_of(
     rows: &mut dyn Iterator<Item = Entry>,
     limit: usize,
@@ -80,7 +80,7 @@ fn first_of(
     kept
 }
 
-/// The tags stand before the key, which ends the line.
+/// The tags come before the key, which ends the line.
 fn write_row(output: &mut impl Write, row: &Entry, list: &List) -> io::Result<()> {
     let state = match row.reason {
         Some(reason) => format!("no: {reason}"),

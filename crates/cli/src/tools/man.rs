@@ -1,4 +1,4 @@
-//! `eyewall man`: the manual, a page for the command and one for each verb, from the definition of the command line.
+//! `eyewall man`: manual pages, one for the command and one for each verb, generated from the definition of the command line.
 
 use std::fs;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! The verbs that look at or change a volume, one file each, and those that tell of the command itself.
+//! The verbs that inspect or change a volume, one file each, and the verbs about the command itself.
 
 mod bars;
 pub(crate) mod check;

@@ -1,4 +1,4 @@
-//! The parts of `eyewall stat` that are shown on demand: stripes, processes, sizes.
+//! The optional parts of `eyewall stat`: stripes, processes, sizes.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -46,7 +46,7 @@ fn ring_line(stripe: &StripeDetails, ring: &RingDetails) -> String {
         RingKind::Small => (stripe.number.to_string(), "small"),
         RingKind::Main => (String::new(), "main"),
     };
-    // Without what the index has of it.
+    // The index has the other bytes of the ring.
     let own = ring.bytes - ring.index_bytes.min(ring.bytes);
     let share = |bytes: u64| format!("{:.1} %", bytes as f64 * 100.0 / own.max(1) as f64);
     format!(
@@ -92,12 +92,12 @@ pub(crate) fn processes(processes: &[ProcessDetails]) -> String {
         );
     }
     if processes.is_empty() {
-        text.push_str("nobody is attached\n");
+        text.push_str("no process is attached\n");
     }
     text
 }
 
-/// A bar for each class of sizes: how many entries there are, and how many bytes they take.
+/// A bar for each class of sizes, with the number of entries and their bytes.
 pub(crate) fn sizes(classes: &[SizeClass]) -> String {
     let most = classes.iter().map(|class| class.entries).max().unwrap_or(0);
     let bytes: u64 = classes.iter().map(|class| class.bytes).sum();

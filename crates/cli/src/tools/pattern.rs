@@ -1,4 +1,4 @@
-//! Which keys a pattern means.
+//! The patterns of `eyewall ls`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,12 +10,12 @@ use crate::Error;
 /// Any of these makes a pattern a glob.
 const GLOB_BYTES: &[u8] = b"*?[{\\";
 
-/// Which keys are meant.
+/// Matches keys.
 #[derive(Debug)]
 pub(crate) enum Pattern {
-    /// Those that begin so, which may be any bytes.
+    /// Keys that begin with these bytes.
     Prefix(Vec<u8>),
-    /// Those that look so as a whole.
+    /// Keys that match as a whole.
     Glob(Box<GlobMatcher>),
 }
 
@@ -27,11 +27,11 @@ impl Pattern {
             return Ok(Self::Prefix(bytes.to_owned()));
         }
         let text = std::str::from_utf8(bytes)
-            .map_err(|_| Error::Pattern("a pattern with wildcards has to be UTF-8".to_owned()))?;
+            .map_err(|_| Error::Pattern("a pattern with wildcards must be UTF-8".to_owned()))?;
         let glob = GlobBuilder::new(text)
             .backslash_escape(true)
             .build()
-            .map_err(|error| Error::Pattern(format!("{error}; a backslash before a sign takes it as it is")))?;
+            .map_err(|error| Error::Pattern(format!("{error}; a backslash escapes `*`, `?`, `[` and `{{`")))?;
         Ok(Self::Glob(Box::new(glob.compile_matcher())))
     }
 
@@ -52,14 +52,14 @@ mod tests {
     }
 
     #[test]
-    fn without_wildcards_it_is_the_beginning() {
+    fn a_pattern_without_wildcards_matches_the_beginning_of_a_key() {
         assert!(matches("/a/", b"/a/b") && !matches("/a/", b"/b/a/"));
         assert!(Pattern::new(None).unwrap().matches(b"anything"));
         assert!(Pattern::new(Some(OsStr::from_bytes(b"\xff"))).unwrap().matches(b"\xff\xfe"));
     }
 
     #[test]
-    fn with_wildcards_it_is_the_whole_key() {
+    fn a_pattern_with_wildcards_matches_the_whole_key() {
         assert!(matches("/a/*.html", b"/a/b/c.html") && !matches("/a/*.html", b"/a/b.html?x"));
         assert!(matches("/?.css", b"/a.css") && !matches("/?.css", b"/ab.css"));
         assert!(matches("/[a-c]{1,2}", b"/b2") && !matches("/[a-c]{1,2}", b"/d1"));

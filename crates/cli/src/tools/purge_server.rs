@@ -19,12 +19,12 @@ use super::purge::warn_of_overflows;
 use crate::args::{Purge, ServerPlace};
 use crate::{Error, Outcome, output};
 
-/// How long all of it may take: the server may have to sweep its volume.
-const PATIENCE: Duration = Duration::from_mins(2);
-/// The longest answer; there is a line for each address that was named.
+/// The timeout of all purge requests together: the server may have to sweep its volume.
+const TIMEOUT: Duration = Duration::from_mins(2);
+/// The longest accepted response; it has a line for each address of the request.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// What the server says it has done.
+/// The response of the server.
 #[derive(Serialize, Deserialize)]
 struct Report {
     kind: String,
@@ -36,13 +36,13 @@ pub(crate) fn run(server: &ServerPlace, purge: &Purge) -> Result<Outcome, Error>
     let token = purge.token_file.as_ref().map(|path| {
         let read = std::fs::read_to_string(path).and_then(|text| {
             HeaderValue::from_str(&format!("Bearer {}", text.trim()))
-                .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it holds no token"))
+                .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the file holds no token"))
         });
         read.map_err(|source| Error::TokenFile { path: path.clone(), source })
     });
     let token = token.transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Watch)?;
-    let report = runtime.block_on(ask(server, token.as_ref(), &demands(purge)))?;
+    let report = runtime.block_on(ask(server, token.as_ref(), &purge_requests(purge)))?;
     warn_of_overflows(report.purge_overflows);
     if purge.json {
         output::json_to_stdout(&report)?;
@@ -54,7 +54,7 @@ pub(crate) fn run(server: &ServerPlace, purge: &Purge) -> Result<Outcome, Error>
     Ok(Outcome::Done)
 }
 
-/// What came of one thing that was to be purged.
+/// The result of one purge target.
 fn in_words(purged: &Value, is_soft: bool) -> String {
     let text = |name: &str| purged[name].as_str().unwrap_or_default();
     let subject = match (text("what"), text("host")) {
@@ -65,39 +65,39 @@ fn in_words(purged: &Value, is_soft: bool) -> String {
     };
     let done = if is_soft { "made stale" } else { "purged" };
     match (text("result"), purged["entries"].as_u64()) {
-        ("absent", _) | (_, Some(0)) => format!("{subject}: nothing is stored of it"),
+        ("absent", _) | (_, Some(0)) => format!("{subject}: no stored entry matches"),
         (_, Some(entries)) => format!("{subject}: {} {done}", counted(entries, "entry", "entries")),
         ("found", None) => format!("{subject}: {done}"),
         (_, None) => format!("{subject}: {done}; the volume has too many entries to count them"),
     }
 }
 
-/// The bodies of the requests: of each kind one.
-fn demands(purge: &Purge) -> Vec<Value> {
+/// The bodies of the purge requests, one for each kind of target.
+fn purge_requests(purge: &Purge) -> Vec<Value> {
     let soft = purge.soft;
-    let mut demands = Vec::new();
+    let mut requests = Vec::new();
     if !purge.url.is_empty() {
-        demands.push(json!({ "url": purge.url, "soft": soft, "count": true }));
+        requests.push(json!({ "url": purge.url, "soft": soft, "count": true }));
     }
     if !purge.tag.is_empty() {
-        // Without a host it is null, which is none.
-        demands.push(json!({ "tag": purge.tag, "host": purge.host, "soft": soft, "count": true }));
+        // A missing host becomes null, which the server ignores.
+        requests.push(json!({ "tag": purge.tag, "host": purge.host, "soft": soft, "count": true }));
     } else if let Some(host) = &purge.host {
-        demands.push(json!({ "host": host, "soft": soft, "count": true }));
+        requests.push(json!({ "host": host, "soft": soft, "count": true }));
     }
     if !purge.prefix.is_empty() {
-        // What is no text is no address, which the server says.
+        // The server refuses a prefix that is not text, because it is not an address.
         let prefixes: Vec<_> = purge.prefix.iter().map(|prefix| prefix.to_string_lossy()).collect();
-        demands.push(json!({ "prefix": prefixes, "soft": soft, "count": true }));
+        requests.push(json!({ "prefix": prefixes, "soft": soft, "count": true }));
     }
     if purge.all {
-        demands.push(json!({ "everything": true, "soft": soft, "count": true }));
+        requests.push(json!({ "everything": true, "soft": soft, "count": true }));
     }
-    demands
+    requests
 }
 
-/// Makes all demands, one after the other, until one is refused.
-async fn ask(server: &ServerPlace, token: Option<&HeaderValue>, demands: &[Value]) -> Result<Report, Error> {
+/// Sends all purge requests, one after the other, until the server refuses one.
+async fn ask(server: &ServerPlace, token: Option<&HeaderValue>, purge_requests: &[Value]) -> Result<Report, Error> {
     let no_server = |source: io::Error| Error::NoServer { server: server.to_string(), source };
     let asking = async {
         let mut sender = match server {
@@ -105,12 +105,13 @@ async fn ask(server: &ServerPlace, token: Option<&HeaderValue>, demands: &[Value
             ServerPlace::Address(authority) => talk(TcpStream::connect(authority).await?).await?,
         };
         let mut whole = Report { kind: String::new(), purged: Vec::new(), purge_overflows: 0 };
-        for demand in demands {
-            let (status, body) = exchange(&mut sender, server, token, demand).await?;
+        for purge_request in purge_requests {
+            let (status, body) = exchange(&mut sender, server, token, purge_request).await?;
             if status != StatusCode::OK {
                 let refused = serde_json::from_slice::<Value>(&body).unwrap_or_default();
-                let words =
-                    refused["error"].as_str().unwrap_or("it speaks of something else; is it its administration?");
+                let words = refused["error"]
+                    .as_str()
+                    .unwrap_or("its response is not one of the administration; give the address of [server.admin]");
                 return Ok(Err((status, words.to_owned())));
             }
             let report: Report = serde_json::from_slice(&body)?;
@@ -120,14 +121,15 @@ async fn ask(server: &ServerPlace, token: Option<&HeaderValue>, demands: &[Value
         }
         Ok(Ok(whole))
     };
-    let asked: io::Result<_> = match tokio::time::timeout(PATIENCE, asking).await {
+    let asked: io::Result<_> = match tokio::time::timeout(TIMEOUT, asking).await {
         Ok(asked) => asked,
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     };
     match asked.map_err(no_server)? {
         Ok(report) => Ok(report),
         Err((status, words)) => {
-            let advice = if status == StatusCode::UNAUTHORIZED { "; name its file by --token-file" } else { "" };
+            let advice =
+                if status == StatusCode::UNAUTHORIZED { "; give the file of the token by --token-file" } else { "" };
             let (server, status) = (server.to_string(), status.as_u16());
             Err(Error::Refused { server, status, words: format!("{words}{advice}") })
         }
@@ -136,7 +138,7 @@ async fn ask(server: &ServerPlace, token: Option<&HeaderValue>, demands: &[Value
 
 async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> io::Result<SendRequest<Full<Bytes>>> {
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-    // What ends it early is told by the exchange.
+    // If the connection fails, the exchange returns the error.
     tokio::spawn(connection);
     Ok(sender)
 }
@@ -145,13 +147,13 @@ async fn exchange(
     sender: &mut SendRequest<Full<Bytes>>,
     server: &ServerPlace,
     token: Option<&HeaderValue>,
-    demand: &Value,
+    purge_request: &Value,
 ) -> io::Result<(StatusCode, Bytes)> {
     let host = match server {
         ServerPlace::Socket(_) => "localhost",
         ServerPlace::Address(authority) => authority,
     };
-    let mut request = Request::new(Full::from(demand.to_string()));
+    let mut request = Request::new(Full::from(purge_request.to_string()));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = http::Uri::from_static("/purge");
     let fields = request.headers_mut();

@@ -39,7 +39,7 @@ pub(crate) fn run(path: &Path, put: &Put) -> Result<Outcome, Error> {
     Ok(Outcome::Done)
 }
 
-/// Reads no more than could be stored, so that an endless input ends.
+/// Reads no more than the volume could store, because the input may be endless.
 fn read_value(cache: &Cache, input: impl Read, from: &str) -> Result<Vec<u8>, Error> {
     let bytes_max = cache.entry_bytes_max();
     let mut value = Vec::new();

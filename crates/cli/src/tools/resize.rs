@@ -1,4 +1,4 @@
-//! `eyewall resize`: another size for a volume that is in use.
+//! `eyewall resize`: changes the size of a volume that may be in use.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::args::Resize;
 use crate::{Error, Outcome, output, volume};
 
-/// Larger hints count as this, in bytes.
+/// The largest hint, in bytes; larger ones count as this.
 const ENTRY_SIZE_HINT_MAX: u64 = 4 << 10;
 
 pub(crate) fn resize(path: &Path, wanted: &Resize) -> Result<Outcome, Error> {
@@ -46,7 +46,7 @@ pub(crate) fn resize(path: &Path, wanted: &Resize) -> Result<Outcome, Error> {
         }
         let evicted = resized.copied.saturating_sub(kept);
         for (count, why) in
-            [(evicted, "did not fit"), (resized.too_large, "too large for it"), (resized.dead, "over or purged")]
+            [(evicted, "did not fit"), (resized.too_large, "too large for it"), (resized.dead, "expired or purged")]
         {
             if count > 0 {
                 writeln!(stdout, "{} left behind: {why}", counted(count, "entry", "entries"))?;

@@ -1,4 +1,4 @@
-//! `eyewall scrub`: holds every entry of volumes against its checksum.
+//! `eyewall scrub`: checks every entry of volumes against its checksum.
 
 use std::io::Write as _;
 use std::num::NonZeroU64;

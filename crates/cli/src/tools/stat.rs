@@ -1,4 +1,4 @@
-//! `eyewall stat`: how a volume is doing, in one glance.
+//! `eyewall stat`: the state of a volume on one page.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -23,17 +23,15 @@ pub(crate) fn run(path: &Path, stat: &Stat) -> Result<Outcome, Error> {
     let mut stats = cache.stats()?;
     let mut warnings = warnings::of_stats(&stats);
     warnings.extend(warnings::of_storage(&cache));
-    warnings.extend(
-        cache
-            .put_aside()
-            .map(|aside| format!("{} was broken and put aside: look at it, or remove it.", aside.display())),
-    );
+    warnings.extend(cache.put_aside().map(|aside| {
+        format!("{} is a broken volume that the server renamed; remove it when you no longer need it.", aside.display())
+    }));
     match cache.tier_in(&stat.tier_folder) {
         Ok(found) => {
             warnings.extend(found.as_ref().and_then(leftover));
             stats.tier = found.map(|found| found.stats);
         }
-        Err(error) => warnings.push(format!("the volume's tier can't be looked at: {error}.")),
+        Err(error) => warnings.push(format!("can't read the volume's tier: {error}.")),
     }
     let details = if stat.stripes || stat.processes || stat.sizes { cache.details()? } else { Details::default() };
     let text = if stat.json {
@@ -65,7 +63,7 @@ struct Document<'a> {
     warnings: Vec<String>,
 }
 
-/// The parts that were asked for.
+/// The optional parts that the user asked for.
 #[derive(Serialize)]
 struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,13 +86,13 @@ impl<'a> Shown<'a> {
 
 fn json(path: &Path, stats: &Stats, details: Option<Shown<'_>>, warnings: Vec<String>) -> String {
     let document = Document { path: path.display().to_string(), stats, details, warnings };
-    // A structure of numbers and strings always has a JSON form.
+    // Numbers and strings always have a JSON form.
     serde_json::to_string(&document).unwrap_or_default() + "\n"
 }
 
 fn table(path: &Path, stats: &Stats, warnings: &[String]) -> String {
     let mut text = format!(
-        "{HEADING}{}{HEADING:#}   {}, {}; the largest may have {}\n\n",
+        "{HEADING}{}{HEADING:#}   {}, {}; entries up to {}\n\n",
         path.display(),
         size(stats.size_bytes),
         counted(stats.entries, "entry", "entries"),
@@ -113,7 +111,7 @@ fn table(path: &Path, stats: &Stats, warnings: &[String]) -> String {
     text
 }
 
-/// What is full and what is well used: a name, a part of a whole, and the figures in words.
+/// The gauges: a name, a part of a whole, and the figures in words.
 fn gauges(stats: &Stats) -> [(&'static str, u64, u64, String); 3] {
     let lookups = stats.hits + stats.misses;
     [
@@ -143,7 +141,7 @@ fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
     let mut lines = vec![
         ("writes", format!("{}, {}", counted(stats.puts, "put", "puts"), counted(stats.removes, "remove", "removes"))),
         ("evicted", evicted(stats)),
-        ("written", format!("{} by puts, {} moved within", size(stats.bytes_written), size(stats.bytes_copied))),
+        ("written", format!("{} by puts, {} by moving entries", size(stats.bytes_written), size(stats.bytes_copied))),
         (
             "users",
             format!(
@@ -175,7 +173,7 @@ fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Whether the index is on its way to more or fewer slots, and how many steps it has made.
+/// Whether the index is growing or shrinking, and how many steps it has made.
 fn index_steps(stats: &Stats) -> String {
     let way = match stats.index_slots_wanted {
         wanted if wanted > stats.index_slots => format!(", growing to {}", count(wanted)),
@@ -185,7 +183,7 @@ fn index_steps(stats: &Stats) -> String {
     if stats.index_steps == 0 { way } else { format!("{way}, {}", counted(stats.index_steps, "step", "steps")) }
 }
 
-/// How many, why, and how old the last one was.
+/// The number of evictions, by cause, and the age of the last evicted entry.
 fn evicted(stats: &Stats) -> String {
     let whys = [
         (stats.evictions_cold, "cold"),
@@ -205,7 +203,7 @@ fn evicted(stats: &Stats) -> String {
     }
 }
 
-/// The copies in shared memory of those who opened the volume with a tier, in two lines.
+/// The tier: copies in shared memory for processes that opened the volume with one. Two lines.
 fn tier_figures(tier: &TierStats) -> [String; 2] {
     [
         format!(
@@ -225,7 +223,7 @@ fn tier_figures(tier: &TierStats) -> [String; 2] {
     ]
 }
 
-/// A tier of processes that were all killed.
+/// A tier that is left of killed processes.
 fn leftover(found: &FoundTier) -> Option<String> {
     (found.stats.processes == 0).then(|| {
         format!(
@@ -239,23 +237,22 @@ fn leftover(found: &FoundTier) -> Option<String> {
 fn purges(stats: &Stats) -> String {
     let more = match stats.purge_overflows {
         0 => String::new(),
-        overflows => format!(
-            "; {} purged more than was asked for, because tables were full",
-            counted(overflows, "time", "times")
-        ),
+        overflows => {
+            format!("; {} purged more than requested, because tables were full", counted(overflows, "time", "times"))
+        }
     };
     format!("{}{more}", counted(stats.purges, "purge", "purges"))
 }
 
-/// What should be rare, and is told only where it happened.
+/// Rare events, shown only if they have happened.
 fn troubles(stats: &Stats) -> String {
     let times = |number| counted(number, "time", "times");
     let all = [
         (stats.repairs, format!("repaired {} after a process died", times(stats.repairs))),
-        (stats.resets, format!("a damaged ring emptied {}", times(stats.resets))),
+        (stats.resets, format!("emptied a damaged ring {}", times(stats.resets))),
         (stats.unclean_drops, format!("emptied {}, because the file could not be trusted", times(stats.unclean_drops))),
         (stats.pinned_refusals, format!("refused a put {} because of pins", times(stats.pinned_refusals))),
-        (stats.busy, format!("gave up waiting {}", times(stats.busy))),
+        (stats.busy, format!("gave up waiting for a lock {}", times(stats.busy))),
     ];
     let happened = all.into_iter().filter(|(number, _)| *number > 0);
     happened.map(|(_, what)| what).collect::<Vec<_>>().join("; ")
@@ -263,7 +260,7 @@ fn troubles(stats: &Stats) -> String {
 
 fn bar(part: u64, whole: u64) -> String {
     let cells = (part.min(whole) * BAR_CELLS).checked_div(whole).unwrap_or(0);
-    // A little is more than nothing.
+    // Any part above 0 shows.
     let cells = if part > 0 { cells.max(1) } else { 0 };
     format!("[{:<width$}]", "#".repeat(cells as usize), width = BAR_CELLS as usize)
 }
@@ -294,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_on_its_way_says_where_to() {
+    fn a_growing_or_shrinking_index_shows_its_goal() {
         let mut changing = stats();
         (changing.index_slots_wanted, changing.index_steps) = (50_000, 12);
         let text = table_with_warnings(&changing);
@@ -306,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_should_be_rare_is_told_where_it_happened() {
+    fn rare_events_are_shown_only_if_they_happened() {
         let mut stats = stats();
         (stats.unclean_drops, stats.repairs, stats.evictions_damaged) = (1, 2, 3);
         let text = table_with_warnings(&stats);

@@ -1,4 +1,4 @@
-//! `eyewall sweep` and `eyewall sync`: what nobody has to do, done now.
+//! `eyewall sweep` and `eyewall sync`: upkeep that happens by itself over time, done now.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `eyewall verify`: whether a volume is sound, and what can be done where it isn't.
+//! `eyewall verify`: checks whether a volume is sound, and repairs it on request.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -58,7 +58,10 @@ fn text(path: &Path, report: &Report, verify: &Verify) -> String {
     if verify.repair {
         let _ = writeln!(text, "{GOOD}repaired{GOOD:#} {}", repairs(&report.repairs));
     } else {
-        let _ = writeln!(text, "{WARNING}advice{WARNING:#}   --repair drops what is damaged; the rest stays");
+        let _ = writeln!(
+            text,
+            "{WARNING}advice{WARNING:#}   run it with --repair, which drops the damaged parts and keeps the rest"
+        );
     }
     text
 }
@@ -66,10 +69,10 @@ fn text(path: &Path, report: &Report, verify: &Verify) -> String {
 fn repairs(repairs: &Repairs) -> String {
     let all = [
         (repairs.rings_emptied, "ring emptied", "rings emptied"),
-        (repairs.rings_held, "ring to be emptied once readers let go", "rings to be emptied once readers let go"),
+        (repairs.rings_held, "ring to empty once its readers finish", "rings to empty once their readers finish"),
         (repairs.slots_dropped, "slot dropped", "slots dropped"),
         (repairs.entries_dropped, "entry dropped", "entries dropped"),
-        (repairs.stripes_counted, "stripe counted anew", "stripes counted anew"),
+        (repairs.stripes_counted, "stripe recounted", "stripes recounted"),
     ];
     let done = all.iter().filter(|(number, ..)| *number > 0);
     done.map(|(number, one, many)| counted(*number, one, many)).collect::<Vec<_>>().join(", ")

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::client::{Reply, parse};
 
-/// A path for a socket, in a folder that is gone at the end.
+/// A path for a socket, in a folder that is removed at the end.
 pub(crate) struct Socket {
     folder: TempDir,
 }
@@ -47,7 +47,7 @@ fn exchange(mut stream: impl Read + Write, method: &str, target: &str, fields: &
     let length = format!("Content-Length: {}", body.len());
     let lines = [&["Host: localhost", "Connection: close", &length], fields].concat().join("\r\n");
     let head = format!("{method} {target} HTTP/1.1\r\n{lines}\r\n\r\n");
-    // A server that refuses a body needn't read it.
+    // A server that refuses a body doesn't have to read it.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);

@@ -20,7 +20,7 @@ impl Ended {
     }
 }
 
-/// The binary, without what the environment of the tests may name.
+/// The binary, without the environment variables that the tests' own environment may have.
 pub(crate) fn eyewall() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_eyewall"));
     for name in ["EYEWALL_CACHE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
@@ -34,13 +34,13 @@ pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ended {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = loop {
         match command.spawn() {
-            // A copy that a test has just made of the binary is busy for as long as another thread, which forked
-            // meanwhile, takes to execute its own.
+            // A fresh copy of the binary is busy while a child that another thread has forked meanwhile still has it
+            // open.
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
             other => break other.expect("the binary starts"),
         }
     };
-    // A command that doesn't read all of its input is within its rights.
+    // A command doesn't have to read all of its input.
     let _ = child.stdin.take().expect("it has a standard input").write_all(input);
     let output = child.wait_with_output().expect("the binary ends");
     Ended {
@@ -50,13 +50,13 @@ pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ended {
     }
 }
 
-/// A folder of its own with the path of a volume in it; both are gone at the end.
+/// A folder with the path of a volume in it; both are removed at the end.
 pub(crate) struct Volume {
     folder: TempDir,
 }
 
 impl Volume {
-    /// The path only: nothing is there yet.
+    /// The path only, without a volume.
     pub(crate) fn absent() -> Self {
         Self { folder: tempfile::tempdir().expect("a folder can be made") }
     }
@@ -68,7 +68,7 @@ impl Volume {
     pub(crate) fn sized(size: &str) -> Self {
         let volume = Self::absent();
         let ended = volume.run(["create", "--size", size]);
-        // Where the file system promises no space it warns.
+        // It warns if the file system doesn't guarantee the space.
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         volume
     }
@@ -92,7 +92,7 @@ impl Volume {
         run(&mut self.command(words), b"")
     }
 
-    /// Stores a value that is given on standard input.
+    /// Stores a value, passed on standard input.
     pub(crate) fn put(&self, key: impl AsRef<OsStr>, value: &[u8]) {
         let ended = run(self.command(["put"]).arg(key.as_ref()), value);
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));

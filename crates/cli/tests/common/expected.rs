@@ -1,9 +1,9 @@
-//! Outputs as they are expected, in files of their own, so that a change of them can be read.
+//! Expected outputs in files, so that a diff shows how they change.
 
 use std::path::Path;
 
-/// Compares with a file of `tests/expected`. With `EYEWALL_EXPECT=write` in the environment it is written anew: look at the
-/// difference before you commit it.
+/// Compares with a file of `tests/expected`. With `EYEWALL_EXPECT=write` in the environment it rewrites the file: read the
+/// diff before you commit it.
 #[track_caller]
 pub(crate) fn expect(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(name);

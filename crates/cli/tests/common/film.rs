@@ -1,4 +1,4 @@
-//! An origin of one large representation, which it gives whole or in ranges, and which a test can change.
+//! An origin with one large representation, which it sends whole or in ranges, and which a test can change.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -12,14 +12,14 @@ use super::server::Server;
 
 pub(crate) const MIB: u64 = 1 << 20;
 
-/// What is asked of a film beside its bytes.
+/// The options of a film.
 pub(crate) type Before = dyn Fn(&Asked, u64) + Send + Sync;
 
-/// How an origin gives its film.
+/// How an origin sends its film.
 #[derive(Clone)]
 pub(crate) struct Film {
     pub(crate) length: u64,
-    /// Before the number of the version; the mark after it is added.
+    /// The text before the number of the version; the closing quote is added.
     pub(crate) tag: &'static str,
     pub(crate) fields: &'static str,
     pub(crate) gives_ranges: bool,

@@ -1,4 +1,4 @@
-//! What the tests share: the `eyewall` binary, a server of it, a client, and origins of their own making.
+//! Shared by the tests: the `eyewall` binary, a running server, a client, and origins.
 
 pub(crate) mod admin;
 #[path = "../../../server/tests/common/client.rs"]

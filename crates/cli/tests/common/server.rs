@@ -13,19 +13,19 @@ use tempfile::TempDir;
 use super::client::{Reply, ask, get};
 use super::command::eyewall;
 
-/// After this long, what is waited for will not come.
+/// The timeout of all waits.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) child: Child,
-    /// What it said on standard output when it was ready.
+    /// Its output on standard output when it was ready.
     pub(crate) announced: String,
-    /// Where its configuration is, if it has a file.
+    /// Its configuration file, if it has one.
     _folder: Option<TempDir>,
 }
 
-/// The anonymous memory of a server in bytes: what lies in the volume is none of it.
+/// The anonymous memory of a server in bytes, which doesn't include the volume.
 pub(crate) fn anonymous_bytes(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
@@ -33,17 +33,18 @@ pub(crate) fn anonymous_bytes(process: u32) -> u64 {
 }
 
 impl Server {
-    /// Over an origin, with the cache in memory.
+    /// A server for an origin, with the cache in memory.
     pub(crate) fn over_origin(url: &str) -> Self {
         Self::start(["--origin", url])
     }
 
-    /// Over a folder, with the cache in memory.
+    /// A server for a folder, with the cache in memory.
     pub(crate) fn over_folder(root: &Path) -> Self {
         Self::start([OsStr::new("--root"), root.as_os_str()])
     }
 
-    /// By a file, which need not say where it listens, nor who may purge, which are the tests then; the cache is in memory.
+    /// A server with a configuration file, with the cache in memory. If the file doesn't say where to listen and who may purge, the
+    /// server listens on a free port, and allows this machine to purge.
     pub(crate) fn configured(text: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let file = folder.path().join("eyewall.toml");
@@ -60,7 +61,7 @@ impl Server {
         Self::spawn_with(eyewall().args(["serve", "--config"]).arg(file), Some(folder))
     }
 
-    /// By a file with one site over an origin; `rest` is what else the file says of the site.
+    /// A server with a configuration of one site with an origin; `rest` has further settings of the site.
     pub(crate) fn over_site(origin: &str, rest: &str) -> Self {
         Self::configured(&format!("[[site]]\norigins = [\"{origin}\"]\n{rest}"))
     }
@@ -71,7 +72,7 @@ impl Server {
         Self::spawn(eyewall().args(usual).args(words))
     }
 
-    /// Starts it, and reads from its first line where it listens.
+    /// Starts it, and reads its address from its first line.
     pub(crate) fn spawn(command: &mut Command) -> Self {
         Self::spawn_with(command, None)
     }
@@ -94,7 +95,7 @@ impl Server {
         get(self.address, target)
     }
 
-    /// Asks again and again until a reply is as it should become: the server stores no file that has only just changed.
+    /// Repeats a request until the reply is as wanted: the server doesn't store a file that has only just changed.
     pub(crate) fn get_until(&self, target: &str, is_so: impl Fn(&Reply) -> bool) -> Reply {
         let start = Instant::now();
         loop {
@@ -119,7 +120,7 @@ impl Drop for Server {
     }
 }
 
-/// A folder to serve, gone at the end.
+/// A folder to serve, removed at the end.
 pub(crate) struct Site {
     folder: TempDir,
 }

@@ -1,4 +1,4 @@
-//! Each request has a line in the access log: whole, harmless, and right about what was sent.
+//! Each request has a line in the access log, which is whole, harmless and correct.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::common::command::{eyewall, run};
 use crate::common::origin::Origin;
 use crate::common::server::{Server, Site};
 
-/// A folder for logs, gone at the end.
+/// A folder for logs, removed at the end.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -29,7 +29,7 @@ fn logging(log: &Path, format: &str, origin: &Origin) -> Server {
     Server::start(["--access-log", log, "--access-log-format", format, "--origin", &origin.url()])
 }
 
-/// Ends the server in order, by which all lines are written.
+/// Ends the server gracefully, which writes all lines.
 fn end(server: &mut Server) {
     kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
@@ -66,7 +66,7 @@ fn a_miss_and_a_hit_are_told_apart() {
 }
 
 #[test]
-fn a_json_line_has_the_same() {
+fn a_json_line_has_the_same_fields() {
     let folder = Folder::new();
     let origin = Origin::answering(|_| (200, "Cache-Control: no-store".to_owned(), b"four".to_vec()));
     let server = logging(&folder.log(), "json", &origin);
@@ -97,7 +97,7 @@ fn no_client_can_forge_a_line() {
 }
 
 #[test]
-fn what_was_not_sent_is_not_counted() {
+fn unsent_bytes_are_not_counted() {
     let folder = Folder::new();
     let whole = 64 << 20;
     let site = Site::new();
@@ -122,7 +122,7 @@ fn a_client_that_does_not_wait_for_its_response_has_a_line_of_its_own() {
     let (arrived, wait_for_arrival) = std::sync::mpsc::channel();
     let origin = Origin::raw(move |_, stream| {
         arrived.send(()).unwrap();
-        // Until the server has let go of the request.
+        // Until the server has dropped the request.
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let server = logging(&folder.log(), "json", &origin);
@@ -136,7 +136,7 @@ fn a_client_that_does_not_wait_for_its_response_has_a_line_of_its_own() {
 }
 
 #[test]
-fn what_is_no_request_has_a_line() {
+fn a_malformed_request_has_a_line() {
     let folder = Folder::new();
     let origin = Origin::counting("");
     let server = logging(&folder.log(), "combined", &origin);
@@ -173,7 +173,7 @@ fn all_lines_are_there_when_the_server_has_ended() {
 }
 
 #[test]
-fn sigusr1_opens_the_file_anew() {
+fn sigusr1_reopens_the_file() {
     let folder = Folder::new();
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = logging(&folder.log(), "combined", &origin);
@@ -192,7 +192,7 @@ fn sigusr1_opens_the_file_anew() {
 }
 
 #[test]
-fn without_a_log_sigusr1_ends_nothing() {
+fn without_a_log_sigusr1_does_not_end_the_server() {
     let site = Site::new();
     site.write("index.html", "hello");
     let mut server = Server::over_folder(site.path());
@@ -202,7 +202,7 @@ fn without_a_log_sigusr1_ends_nothing() {
 }
 
 #[test]
-fn a_full_disk_is_told_once_and_serving_goes_on() {
+fn a_full_disk_is_logged_once_and_serving_goes_on() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let mut command = eyewall();
     command.args(["serve", "--listen", "127.0.0.1:0", "--access-log", "/dev/full", "--origin", &origin.url()]);
@@ -213,16 +213,16 @@ fn a_full_disk_is_told_once_and_serving_goes_on() {
     end(&mut server);
     let mut told = String::new();
     server.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-    assert_eq!(told.matches("the access log can't be written").count(), 1, "{told}");
+    assert_eq!(told.matches("can't write the access log").count(), 1, "{told}");
     assert!(told.contains("the access log lacks lines missing=3"), "{told}");
 }
 
 #[test]
-fn a_file_that_cannot_be_opened_is_told_at_the_start() {
+fn a_file_that_cannot_be_opened_is_reported_at_the_start() {
     let site = Site::new();
     let folder = site.path().to_str().unwrap();
     for (code, path, words) in
-        [(2, "/no/such/folder/access.log", "there is no folder for"), (3, folder, "can't open the access log")]
+        [(2, "/no/such/folder/access.log", "doesn't exist"), (3, folder, "can't open the access log")]
     {
         let mut command = eyewall();
         command.args(["serve", "--listen", "127.0.0.1:0", "--access-log", path, "--root"]);
@@ -233,7 +233,7 @@ fn a_file_that_cannot_be_opened_is_told_at_the_start() {
 }
 
 #[test]
-fn the_log_of_a_server_says_how_large_its_cache_should_be() {
+fn advise_reads_the_log_of_a_server() {
     for format in ["combined", "json"] {
         let folder = Folder::new();
         let origin = Origin::answering(|_| (200, "Cache-Control: max-age=60".to_owned(), vec![b'x'; 3000]));

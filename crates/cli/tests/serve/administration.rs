@@ -17,7 +17,7 @@ fn two_sites(socket: &Socket, origin: &Origin) -> Server {
     Server::configured(&format!("{}{}{}", socket.table(), site("one.example"), site("two.example")))
 }
 
-/// What is a hit after this purge of all that was stored.
+/// The targets that are still hits after this purge.
 fn left(server: &Server, socket: &Socket, body: &str) -> [bool; 4] {
     for target in TARGETS {
         server.get_until(target, Reply::is_hit);
@@ -28,7 +28,7 @@ fn left(server: &Server, socket: &Socket, body: &str) -> [bool; 4] {
 }
 
 #[test]
-fn each_kind_means_what_it_says() {
+fn each_kind_of_subject_purges_its_targets() {
     let origin = Origin::counting("Cache-Control: max-age=600\r\nXkey: all");
     let socket = Socket::new();
     let server = two_sites(&socket, &origin);
@@ -49,7 +49,7 @@ fn each_kind_means_what_it_says() {
 }
 
 #[test]
-fn what_was_done_is_told() {
+fn the_response_reports_the_result() {
     let origin = Origin::counting("Cache-Control: max-age=600");
     let socket = Socket::new();
     let server = two_sites(&socket, &origin);
@@ -70,7 +70,7 @@ fn what_was_done_is_told() {
 }
 
 #[test]
-fn the_status_tells_how_it_is_doing() {
+fn the_status_shows_the_state_of_the_server() {
     let origin = Origin::counting("Cache-Control: max-age=600");
     let socket = Socket::new();
     let server = two_sites(&socket, &origin);
@@ -87,23 +87,23 @@ fn the_status_tells_how_it_is_doing() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_as_a_whole_and_with_words() {
+fn a_wrong_request_is_refused_as_a_whole_with_a_message() {
     let origin = Origin::counting("Cache-Control: max-age=600");
     let socket = Socket::new();
     let server = two_sites(&socket, &origin);
     server.get_until("http://one.example/a", Reply::is_hit);
     let long = format!(r#"{{"url": "http://one.example/{}"}}"#, "a".repeat(1 << 20));
     for (method, target, body, status, words) in [
-        ("POST", "/purge", "", 400, "no purge"),
+        ("POST", "/purge", "", 400, "not a purge request"),
         ("POST", "/purge", r#"{"page": "/a"}"#, 400, "unknown field `page`"),
-        ("POST", "/purge", r#"{"url": "http://one.example/a", "host": "one.example"}"#, 400, "several things"),
-        ("POST", "/purge", r#"{"url": ["http://one.example/a", "/b"]}"#, 400, "give it whole"),
+        ("POST", "/purge", r#"{"url": "http://one.example/a", "host": "one.example"}"#, 400, "several kinds"),
+        ("POST", "/purge", r#"{"url": ["http://one.example/a", "/b"]}"#, 400, "give a whole one"),
         ("POST", "/purge", r#"{"url": ["http://one.example/a", "http://three.example/"]}"#, 421, "three.example"),
         ("POST", "/purge", r#"{"prefix": "http://one.ex"}"#, 400, "whole host"),
-        ("POST", "/purge", r#"{"prefix": "http://one.example"}"#, 400, "slash behind the host"),
-        ("POST", "/purge", r#"{"host": "*.example"}"#, 400, "is no host"),
+        ("POST", "/purge", r#"{"prefix": "http://one.example"}"#, 400, "slash after the host"),
+        ("POST", "/purge", r#"{"host": "*.example"}"#, 400, "is not a host"),
         ("POST", "/purge", r#"{"tag": ""}"#, 400, "can't be empty"),
-        ("POST", "/purge", &long, 413, "more than 1 MiB"),
+        ("POST", "/purge", &long, 413, "larger than 1 MiB"),
         ("GET", "/purge", "", 405, "POST"),
         ("DELETE", "/status", "", 405, "GET, HEAD"),
         ("GET", "/", "", 404, "GET /status"),
@@ -118,7 +118,7 @@ fn what_is_wrong_is_refused_as_a_whole_and_with_words() {
 }
 
 #[test]
-fn over_the_loopback_the_token_has_to_be_shown() {
+fn a_loopback_address_needs_the_token() {
     let origin = Origin::counting("Cache-Control: max-age=600");
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");
@@ -158,5 +158,5 @@ fn a_file_without_a_token_is_refused() {
     assert!(!ended.stderr.contains("warning"), "nobody else may read it: {}", ended.stderr);
     std::fs::set_permissions(&token, Permissions::from_mode(0o644)).unwrap();
     let ended = run(eyewall().args(["serve", "--config"]).arg(&file), b"");
-    assert!(ended.stderr.contains("every user of this machine may use the token"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("every user of this machine can read the token"), "{}", ended.stderr);
 }

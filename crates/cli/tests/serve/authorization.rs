@@ -1,5 +1,4 @@
-//! A request with credentials: its answer is for its user, unless the origin says that others may have it (RFC 9111,
-//! section 3.5).
+//! The response to a request with credentials is for its user only, unless the origin allows sharing (RFC 9111, section 3.5).
 
 use crate::common::origin::Origin;
 use crate::common::server::Server;
@@ -7,7 +6,7 @@ use crate::common::server::Server;
 const CREDENTIALS: &[&str] = &["Authorization: Basic dXNlcjpwYXNz"];
 
 #[test]
-fn its_answer_is_not_stored() {
+fn its_response_is_not_stored() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = Server::over_origin(&origin.url());
     let reply = server.ask("GET", "/", CREDENTIALS);
@@ -18,7 +17,7 @@ fn its_answer_is_not_stored() {
 }
 
 #[test]
-fn it_is_stored_where_the_origin_allows_it() {
+fn its_response_is_stored_if_the_origin_allows_it() {
     for allowed in ["public", "s-maxage=60", "must-revalidate"] {
         let fields: &'static str = format!("Cache-Control: max-age=60, {allowed}").leak();
         let origin = Origin::counting(fields);

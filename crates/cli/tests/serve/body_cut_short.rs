@@ -1,4 +1,4 @@
-//! The origin breaks off in the middle of a body: the client can tell, and nothing of it is stored.
+//! The origin closes in the middle of a body: the client sees that the body is incomplete, and nothing of it is stored.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::common::origin::{Origin, respond};
 use crate::common::server::Server;
 
-/// Breaks off at the first request, and is well afterwards.
+/// Closes early at the first request, and answers all others.
 fn breaking_off(broken: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Origin {
     let count = AtomicUsize::new(0);
     Origin::raw(move |_, stream| match count.fetch_add(1, Ordering::SeqCst) {
@@ -17,11 +17,11 @@ fn breaking_off(broken: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Orig
 }
 
 #[test]
-fn before_the_length_that_was_told() {
+fn before_the_announced_length() {
     let origin = breaking_off(|stream| respond(stream, 200, "Cache-Control: max-age=60", 1000, b"half"));
     let server = Server::over_origin(&origin.url());
     let cut = server.get("/");
-    // What is known before the head has left is told by it.
+    // If Eyewall knows it before it sends the head, the status says so.
     let is_told = cut.status == 502 && cut.cache() == "Eyewall; fwd=uri-miss; fwd-status=200; detail=origin-broken";
     assert!(is_told || cut.status == 200 && "half".starts_with(cut.text()) && !cut.is_whole, "{cut:?}");
     let whole = server.get("/");

@@ -1,4 +1,4 @@
-//! A volume that is broken when the server starts is put aside, and is no outage.
+//! A broken volume is no outage: the server renames it at its start, and creates a new one.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -10,20 +10,20 @@ use crate::common::command::eyewall;
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
-/// The broken volumes that lie beside one.
+/// The renamed volumes beside this one.
 fn aside(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.starts_with("pages.eyewall.broken-")).collect()
 }
 
-/// Breaks a file that is a volume.
+/// Breaks the file of a volume.
 fn break_it(path: &Path, how: &str) {
     let file = fs::OpenOptions::new().write(true).open(path).unwrap();
     match how {
         "empty" => file.set_len(0).unwrap(),
         "truncated" => file.set_len(1 << 20).unwrap(),
         "overwritten" => file.write_all_at(&[0xa5; 4096], 0).unwrap(),
-        // Behind the magic and the version.
+        // After the magic and the version.
         _ => file.write_all_at(&[0xff; 16], 64).unwrap(),
     }
 }
@@ -60,7 +60,7 @@ fn the_server_starts_with_a_new_one() {
 }
 
 #[test]
-fn a_volume_that_is_named_without_a_folder_is_kept_too() {
+fn a_broken_volume_without_a_folder_in_its_path_is_kept_too() {
     let folder = tempfile::tempdir().unwrap();
     for how in ["first", "second"] {
         fs::write(folder.path().join("pages.eyewall"), b"").unwrap();
@@ -76,7 +76,7 @@ fn a_volume_that_is_named_without_a_folder_is_kept_too() {
 }
 
 #[test]
-fn keep_broken_leaves_it_where_it_is() {
+fn keep_broken_does_not_rename_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages.eyewall");
     fs::write(&path, b"").unwrap();

@@ -1,4 +1,4 @@
-//! A file changes while its old bytes lie in the volume: the next request gets the new ones.
+//! A file changes while the volume has its old bytes: the next request gets the new ones.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -8,13 +8,13 @@ use crate::common::client::Reply;
 use crate::common::server::{Server, Site};
 
 #[test]
-fn a_file_that_is_written_anew_is_read_anew() {
+fn a_rewritten_file_is_read_again() {
     let site = Site::new();
     site.write("page.html", "first");
     let server = Server::over_folder(site.path());
     let first = server.get_until("/page.html", Reply::is_hit);
     assert_eq!(first.text(), "first");
-    // As long as before, so that the size tells nothing.
+    // As long as before, so that the size doesn't change.
     site.write("page.html", "again");
     let changed = server.get("/page.html");
     assert_eq!(changed.text(), "again");

@@ -1,4 +1,4 @@
-//! An origin that compresses for those who can decode it: each class of clients gets what it can use, each is stored.
+//! An origin compresses for clients that can decode it: each kind of client gets a coding that it can use, and each coding is stored.
 
 use crate::common::origin::{Asked, Origin};
 use crate::common::server::Server;
@@ -17,7 +17,7 @@ fn compressing() -> Origin {
 }
 
 #[test]
-fn each_client_gets_what_it_wants_most_and_who_wants_the_same_shares_it() {
+fn each_client_gets_its_preferred_coding_and_clients_share_codings() {
     let origin = compressing();
     let server = Server::over_origin(&origin.url());
     for is_second_round in [false, true] {

@@ -1,4 +1,4 @@
-//! A client that has the response already is told so by 304, and gets no body.
+//! A client that has the response already gets 304, without a body.
 
 use crate::common::client::Reply;
 use crate::common::origin::Origin;
@@ -76,7 +76,7 @@ fn a_stored_response_without_a_modification_by_its_date() {
 }
 
 #[test]
-fn a_miss_is_filled_for_all_although_the_one_who_asks_needs_no_body() {
+fn a_miss_is_filled_even_if_its_client_needs_no_body() {
     let origin = Origin::counting("Cache-Control: max-age=60\r\nETag: \"v1\"");
     let server = Server::over_origin(&origin.url());
     let reply = server.ask("GET", "/", &["If-None-Match: \"v1\""]);

@@ -1,10 +1,10 @@
-//! A file that is served, or in which something is wrong.
+//! A configuration file that the server uses, or that has mistakes.
 
 use crate::common::command::{eyewall, run};
 use crate::common::server::Site;
 
 #[test]
-fn what_is_wrong_with_a_file_is_told() {
+fn mistakes_in_a_file_are_reported() {
     let site = Site::new();
     site.write("wrong.toml", "[[site]]\norigins = [\"http://a\"]\npreset = \"blogg\"\n");
     let wrong = site.path().join("wrong.toml");

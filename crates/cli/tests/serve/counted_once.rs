@@ -1,4 +1,4 @@
-//! A request is one look-up in the volume's statistics, whatever the server has to ask of the volume to answer it.
+//! A request counts as one lookup in the volume's statistics, however many lookups the server needs.
 
 use crate::common::client::Reply;
 use crate::common::command::Volume;

@@ -1,4 +1,4 @@
-//! Nobody is there, or it is no HTTP server: 502, with words; what is stored is answered all the same.
+//! The origin is unreachable, or is not an HTTP server: clients get 502 with a message, and stored responses are still served.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ fn the_name_does_not_exist() {
 }
 
 #[test]
-fn it_hangs_up_or_speaks_something_else() {
+fn it_closes_the_connection_or_is_not_an_http_server() {
     for words in [&b""[..], b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 2000 what\r\n\r\n"] {
         let origin = Origin::raw(move |_, stream| {
             let _ = stream.write_all(words);
@@ -35,7 +35,7 @@ fn it_hangs_up_or_speaks_something_else() {
 }
 
 #[test]
-fn the_error_is_not_stored_and_what_is_stored_is_still_there() {
+fn the_error_is_not_stored_and_stored_responses_stay() {
     let is_dead = AtomicBool::new(false);
     let origin = Origin::raw(move |asked, stream| match asked.target.as_str() {
         "/die" => is_dead.store(true, Ordering::SeqCst),

@@ -1,5 +1,5 @@
-//! What `make run` shows, the demo origin behind the cache: a page that may be stored keeps the time at which it was made,
-//! the one that may not doesn't, and whatever the pages name is there.
+//! The demo of `make run`, an origin behind the cache: a page that may be stored keeps the time at which it was made, another
+//! page doesn't, and every link works.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::common::server::Server;
 
-/// Starts the demo origin, which ends with the process of the tests; its URL.
+/// Starts the demo origin, which ends with the process of the tests, and returns its URL.
 fn start_demo() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let url = format!("http://{}", listener.local_addr().expect("it is bound"));

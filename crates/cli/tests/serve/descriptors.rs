@@ -1,4 +1,4 @@
-//! Where descriptors run out, the connections that have been idle for longest make room for new clients, and that is told once.
+//! When descriptors run out, Eyewall closes the connections that have been idle for longest, and logs that once.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use crate::common::client::connect;
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
-/// A server with so many descriptors, and words for its command line. Nothing is closed for being idle too long.
+/// A server with this many descriptors and these arguments. Its idle timeout is too long to close a connection.
 fn server(descriptors: u32, workers: u32) -> (Server, Origin, tempfile::TempDir) {
     let origin = Origin::counting("Cache-Control: max-age=600");
     let folder = tempfile::tempdir().unwrap();
@@ -27,7 +27,7 @@ fn server(descriptors: u32, workers: u32) -> (Server, Origin, tempfile::TempDir)
     (Server::spawn(command.stderr(Stdio::piped())), origin, folder)
 }
 
-/// Asks, and keeps the connection.
+/// Sends a request, and keeps the connection.
 fn ask(client: &mut TcpStream) {
     try_ask(client).expect("the client is answered");
 }
@@ -58,7 +58,7 @@ fn each_client_is_answered_although_all_keep_their_connections() {
     for _ in 0..200 {
         let mut client = connect(server.address);
         ask(&mut client);
-        // Those that were used last stay.
+        // The most recently used ones stay.
         for client in kept.iter_mut().rev().take(4) {
             assert!(is_open(client));
         }
@@ -73,17 +73,17 @@ fn each_client_is_answered_although_all_keep_their_connections() {
 }
 
 #[test]
-fn clients_that_never_ask_anything_make_room_too() {
+fn connections_without_a_request_make_room_too() {
     let (server, _origin, _folder) = server(64, 2);
     let silent: Vec<_> = (0..100).map(|_| connect(server.address)).collect();
-    // On a machine that stands still for a second, a client that has just come counts as one that never asks. It comes again.
+    // If the machine hangs for a second, a new client counts as one without a request. It then tries again.
     assert!((0..5).any(|_| try_ask(&mut connect(server.address)).is_ok()), "the client is answered");
     drop(silent);
 }
 
 #[test]
 fn idle_connections_of_all_workers_make_room() {
-    // So many workers that some have no idle connection of their own while the others have them all.
+    // Enough workers that some have no idle connection, while others have them all.
     let (server, _origin, _folder) = server(160, 16);
     let mut kept = Vec::new();
     for _ in 0..300 {

@@ -1,4 +1,4 @@
-//! A folder of files is served: with types, indexes, decoded names, and from the volume at the second time.
+//! Eyewall serves a folder of files with types, indexes and decoded names, and the second time from the volume.
 
 use crate::common::client::Reply;
 use crate::common::server::{Server, Site};
@@ -55,7 +55,7 @@ fn a_folder_shows_its_index() {
 }
 
 #[test]
-fn a_name_that_no_file_can_have_is_not_there() {
+fn a_name_that_no_file_can_have_is_not_found() {
     let site = Site::new();
     site.write("a/page.html", "found");
     let server = Server::over_folder(site.path());
@@ -70,7 +70,7 @@ fn a_name_that_no_file_can_have_is_not_there() {
 }
 
 #[test]
-fn names_are_decoded_and_queries_play_no_part() {
+fn names_are_decoded_and_queries_are_ignored() {
     let site = Site::new();
     site.write("caf\u{e9} #1.txt", "found");
     let server = Server::over_folder(site.path());

@@ -1,4 +1,4 @@
-//! HEAD gets the head that GET would get, and no body.
+//! HEAD gets the same head as GET, and no body.
 
 use crate::common::client::Reply;
 use crate::common::origin::Origin;
@@ -28,7 +28,7 @@ fn of_an_origin_before_and_after_it_is_stored() {
     let passed = server.ask("HEAD", "/", &[]);
     assert_eq!(passed.cache(), "Eyewall; fwd=uri-miss; fwd-status=200; detail=head");
     assert_eq!(server.get("/").text(), "2", "what HEAD got is not stored");
-    // A value is stored when its client has it already.
+    // The client gets the response before it is stored.
     server.get_until("/", Reply::is_hit);
     let hit = server.ask("HEAD", "/", &[]);
     assert!(hit.is_hit());

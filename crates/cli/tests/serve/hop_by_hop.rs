@@ -1,4 +1,4 @@
-//! Fields that concern one connection are not passed on, in either direction, nor stored; the others are.
+//! Eyewall neither passes on nor stores fields that concern one connection, in either direction; it does so with all others.
 
 use crate::common::origin::Origin;
 use crate::common::server::Server;

@@ -1,4 +1,4 @@
-//! Requests of HTTP/2 that RFC 9113 calls malformed, and that the library below lets through, are refused.
+//! Eyewall refuses HTTP/2 requests that RFC 9113 calls malformed and hyper lets through.
 
 use bytes::Bytes;
 use http::{Request, StatusCode};

@@ -1,4 +1,4 @@
-//! What many stalled streams of HTTP/2 held comes back to the system when they are gone.
+//! The memory of many stalled HTTP/2 streams goes back to the system when they end.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ const CONNECTIONS: usize = 100;
 const STREAMS: u32 = 100;
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A connection whose streams all ask for `/page`, and take none of it: their windows are empty.
+/// A connection whose streams all request `/page`, and take none of it, because their windows are empty.
 fn stall(server: &Server) -> TcpStream {
     let mut bytes = http2::PREFACE.to_vec();
     bytes.extend(http2::frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]));
@@ -23,7 +23,7 @@ fn stall(server: &Server) -> TcpStream {
     }
     let mut stream = connect(server.address);
     stream.write_all(&bytes).unwrap();
-    // The heads of all responses have come then.
+    // By then the heads of all responses have come.
     let (mut heads, mut said) = (0, Vec::new());
     while heads < STREAMS {
         let mut piece = [0; 16 << 10];
@@ -41,7 +41,7 @@ fn stall(server: &Server) -> TcpStream {
 }
 
 #[test]
-fn it_comes_back_when_they_are_gone() {
+fn memory_is_given_back_when_streams_end() {
     let origin = Origin::answering(|_| (200, "Cache-Control: max-age=600".to_owned(), vec![b'x'; 9_689]));
     let server = Server::over_origin(&origin.url());
     server.get_until("/page", Reply::is_hit);

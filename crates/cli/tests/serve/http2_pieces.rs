@@ -1,4 +1,4 @@
-//! Bodies go over HTTP/2 in pieces of a frame each, however large a stored value is; all of them arrive, with the length told before.
+//! Over HTTP/2, Eyewall sends bodies in pieces of one frame, however large a stored value is. All bytes arrive, with the announced length.
 
 use bytes::Bytes;
 use http::Request;

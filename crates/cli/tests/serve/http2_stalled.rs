@@ -1,4 +1,4 @@
-//! Responses over HTTP/2 hold no more than they may: the stream whose client took nothing for longest is reset first.
+//! Responses over HTTP/2 stay within their memory limit: Eyewall first resets the stream that has been stalled for longest.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -18,9 +18,9 @@ const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
 /// Room for 32 responses from the cache.
 const LIMIT: &str = "128K";
-/// How long the page is.
+/// The length of the page.
 const PAGE: usize = 9000;
-/// More streams than `LIMIT` allows to wait.
+/// More stalled streams than `LIMIT` allows.
 const STREAMS: u32 = 50;
 
 struct Frame {
@@ -33,7 +33,7 @@ struct Frame {
 struct Client(TcpStream);
 
 impl Client {
-    /// Each stream begins with such a window.
+    /// The initial window of each stream.
     fn connect(server: &Server, window: u32) -> Self {
         let mut client = Self(connect(server.address));
         client.0.write_all(http2::PREFACE).unwrap();
@@ -71,7 +71,7 @@ impl Client {
         }
     }
 
-    /// All of the body of a stream.
+    /// The whole body of a stream.
     fn body(&mut self, stream: u32) -> usize {
         let mut bytes = 0;
         loop {
@@ -87,7 +87,7 @@ impl Client {
     }
 }
 
-/// Answers with `fields` and so many bytes.
+/// An origin that answers with `fields` and this many bytes.
 fn origin(fields: &'static str, bytes: usize) -> Origin {
     Origin::answering(move |_| (200, fields.to_owned(), vec![b'x'; bytes]))
 }
@@ -125,7 +125,7 @@ fn the_oldest_is_reset_and_others_are_served() {
     let mut reading = Client::connect(&server, 65_535);
     reading.get(1);
     assert_eq!(reading.body(1), PAGE);
-    // What is left was not hurt.
+    // The other streams are intact.
     stalled.send(WINDOW_UPDATE, 0, last, &60_000_u32.to_be_bytes());
     assert_eq!(stalled.body(last), PAGE);
 }
@@ -140,7 +140,7 @@ fn a_connection_whose_streams_cannot_be_reset_is_closed() {
     for stream in (1..STREAMS * 2).step_by(2) {
         stalled.get(stream);
     }
-    // It ends, or is reset where it says more.
+    // It ends, or is reset if the client sends more.
     match stalled.0.read_to_end(&mut Vec::new()) {
         Ok(_) => {}
         Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
@@ -149,7 +149,7 @@ fn a_connection_whose_streams_cannot_be_reset_is_closed() {
 }
 
 #[test]
-fn what_an_origin_sends_counts_as_well() {
+fn responses_of_an_origin_count_too() {
     let origin = origin("Cache-Control: no-store", 1 << 20);
     let server = server("256K", &origin);
     let mut stalled = Client::connect(&server, 0);
@@ -160,7 +160,7 @@ fn what_an_origin_sends_counts_as_well() {
 }
 
 #[test]
-fn what_comes_in_while_the_client_takes_nothing_counts_as_well() {
+fn bytes_that_arrive_while_the_client_takes_nothing_count_too() {
     let origin = origin("Cache-Control: max-age=60", 1 << 20);
     let server = server("512K", &origin);
     let mut stalled = Client::connect(&server, 0);

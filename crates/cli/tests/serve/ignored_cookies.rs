@@ -1,4 +1,4 @@
-//! Cookies of analytics differ from reader to reader, and pages don't: they cost the origin nothing, and it never sees them.
+//! Analytics cookies differ between readers, and pages don't: readers share stored pages, and the origin never gets the cookies.
 
 use bytes::Bytes;
 use http::Request;
@@ -9,10 +9,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
-/// Makes a request one for the full path; nobody looks at it.
+/// A field that forces the full path, and has no other effect.
 const FULL_PATH: &str = "TE: trailers";
 
-/// An origin that says what cookies it got.
+/// An origin whose responses have the cookies that it got.
 fn echo(fields: &'static str) -> Origin {
     Origin::answering(move |asked| (200, fields.to_owned(), format!("[{}]", asked.field("cookie")).into_bytes()))
 }
@@ -35,7 +35,7 @@ fn readers_with_analytics_cookies_of_their_own_share_a_page_that_varies_by_cooki
 }
 
 #[test]
-fn other_cookies_tell_pages_apart_and_arrive_as_they_were_sent() {
+fn other_cookies_choose_pages_and_reach_the_origin_unchanged() {
     let origin = echo(VARIES);
     let server = Server::over_site(&origin.url(), "key = { ignore_cookies = [\"_ga*\", \"chat\"] }\n");
     let ask = |fields: &[&str]| server.ask("GET", "/", fields);
@@ -79,7 +79,7 @@ fn a_preset_ignores_analytics_unless_the_site_says_otherwise() {
     assert_eq!(origin.asked().len(), 3);
 }
 
-/// An origin that gives each reader a session, and greets who is logged in.
+/// An origin that gives each reader a session, and greets logged-in readers.
 fn sessions() -> Origin {
     Origin::answering(|asked| {
         let fields = "Cache-Control: no-store\r\nSet-Cookie: sid=new\r\nContent-Type: text/html\r\nVary: Cookie";
@@ -103,7 +103,7 @@ fn a_rule_gives_readers_without_a_login_pages_without_their_sessions() {
     }
     assert_eq!(origin.asked().len(), 1);
     assert!(server.get("/").is_hit());
-    // What the rule doesn't mean reaches the origin as it is, and its answer the client.
+    // Requests that the rule doesn't match reach the origin unchanged, and its responses reach the client unchanged.
     for (method, target) in [("GET", "/?do=login"), ("GET", "/api/x"), ("POST", "/")] {
         let reply = server.ask(method, target, &["Cookie: sid=1", "Content-Length: 0"]);
         assert_eq!((reply.text(), reply.field("set-cookie")), ("[sid=1]", "sid=new"), "{method} {target}");
@@ -129,7 +129,7 @@ fn a_cookie_that_one_rule_drops_is_seen_by_all_rules() {
 
 /// HTTP/2 may send each cookie in a field of its own (RFC 9113, section 8.2.3).
 #[tokio::test]
-async fn cookies_of_http2_are_ignored_in_whatever_field_they_come() {
+async fn cookies_of_http2_are_ignored_in_every_field() {
     let origin = echo(VARIES);
     let server = Server::over_site(&origin.url(), "key = { ignore_cookies = [\"_ga*\"] }\n");
     let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();

@@ -1,4 +1,4 @@
-//! An origin says something before its response (103 Early Hints): the client whose request it is hears of it at once.
+//! An origin sends an interim response (103 Early Hints): the client of the request gets it at once.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ const HINT: &[u8] = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\
 const TOLD: &[u8] = b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n";
 
 #[test]
-fn a_hint_comes_before_the_response_is_made() {
+fn a_hint_arrives_before_the_response_is_made() {
     let (heard, wait_for_client) = channel();
     let wait_for_client = Mutex::new(wait_for_client);
     let origin = Origin::raw(move |_, stream| {
@@ -39,13 +39,13 @@ fn a_hint_comes_before_the_response_is_made() {
 }
 
 #[test]
-fn what_the_site_strips_of_responses_it_strips_of_hints() {
+fn fields_stripped_from_responses_are_stripped_from_hints() {
     let origin = Origin::raw(|_, stream| {
         let hint = "HTTP/1.1 103 Early Hints\r\nX-Powered-By: PHP\r\nLink: </a.css>; rel=preload\r\nX-Page: 7\r\n\r\n";
         stream.write_all(hint.as_bytes()).unwrap();
         respond(stream, 200, "Cache-Control: no-store\r\nX-Powered-By: PHP\r\nX-Page: 7", 4, b"page");
     });
-    // Of what type the page is, is not known before its head has come.
+    // The type of the page is unknown before its head has come.
     let site = "[site.cache]\nstrip_response = [\"X-Powered-By\"]\n\
                 [[site.rule]]\nprefix = [\"/p\"]\ncontent_type = [\"text/html\"]\nstrip_response = [\"X-Page\"]\n";
     let server = Server::over_site(&origin.url(), site);
@@ -61,7 +61,7 @@ fn what_the_site_strips_of_responses_it_strips_of_hints() {
 }
 
 #[test]
-fn who_would_not_understand_it_gets_none() {
+fn clients_that_would_not_understand_it_get_none() {
     let origin = Origin::raw(|_, stream| {
         stream.write_all(HINT).unwrap();
         respond(stream, 200, "Cache-Control: no-store", 4, b"page");

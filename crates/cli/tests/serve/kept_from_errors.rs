@@ -1,4 +1,4 @@
-//! One client makes the origin fail, by an odd request that asks for no stored answer; all others still get the page.
+//! One client makes the origin fail, by an odd request that bypasses stored responses; all others still get the page.
 
 use crate::common::admin::Socket;
 use crate::common::client::Reply;
@@ -17,12 +17,12 @@ fn failing_on_demand(fields: &'static str) -> Origin {
 }
 
 fn fail(status: u16) -> String {
-    // As long as what Apache answers by 400.
+    // As long as a 400 response of Apache.
     format!("X-Fail: {status} {}", "x".repeat(9000))
 }
 
 #[test]
-fn a_forced_or_conditional_request_takes_no_fresh_page_away() {
+fn a_forced_or_conditional_request_does_not_replace_a_fresh_page() {
     for page in ["Cache-Control: max-age=300", "Cache-Control: max-age=300\r\nETag: \"a\""] {
         let origin = failing_on_demand(page);
         let server = Server::over_origin(&origin.url());
@@ -66,7 +66,7 @@ fn a_page_that_may_be_sent_stale_stays_as_well() {
 }
 
 #[test]
-fn an_error_without_vary_takes_no_variant_away() {
+fn an_error_without_vary_replaces_no_variant() {
     let origin = failing_on_demand("Cache-Control: max-age=300\r\nVary: Accept-Language");
     let server = Server::over_origin(&origin.url());
     server.get("/");
@@ -81,7 +81,7 @@ fn an_error_without_vary_takes_no_variant_away() {
 }
 
 #[test]
-fn what_is_of_no_use_any_more_gives_way_to_an_error() {
+fn an_error_replaces_an_unusable_response() {
     let origin = failing_on_demand("Cache-Control: max-age=0\r\nETag: \"a\"");
     let server = Server::over_origin(&origin.url());
     assert_eq!(server.get("/").text(), "page");
@@ -92,7 +92,7 @@ fn what_is_of_no_use_any_more_gives_way_to_an_error() {
 }
 
 #[test]
-fn what_a_soft_purge_has_made_stale_gives_way_to_an_error() {
+fn an_error_replaces_a_soft_purged_response() {
     let origin = failing_on_demand("Cache-Control: max-age=300, stale-while-revalidate=300");
     let socket = Socket::new();
     let server = Server::configured(&format!("{}[[site]]\norigins = [\"{}\"]\n", socket.table(), origin.url()));
@@ -104,7 +104,7 @@ fn what_a_soft_purge_has_made_stale_gives_way_to_an_error() {
 }
 
 #[test]
-fn where_nothing_is_stored_an_error_is_unless_it_refuses_one_request() {
+fn an_error_is_stored_in_an_empty_place_unless_it_refuses_one_request() {
     let origin = failing_on_demand(PAGE);
     let server = Server::over_origin(&origin.url());
     for (status, is_stored) in [(400, false), (414, false), (431, false), (404, true), (405, true), (503, true)] {

@@ -1,4 +1,4 @@
-//! What tells entries apart, as a site has it.
+//! The parts of a site's keys choose the entry.
 
 use crate::common::origin::Origin;
 use crate::common::server::Server;
@@ -8,7 +8,7 @@ fn numbers(server: &Server, targets: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn parameters_that_follow_people_are_no_part_of_a_page() {
+fn tracking_parameters_are_not_part_of_the_key() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = Server::over_site(
         &origin.url(),
@@ -21,7 +21,7 @@ fn parameters_that_follow_people_are_no_part_of_a_page() {
 }
 
 #[test]
-fn parts_of_a_key_tell_entries_apart_and_a_change_means_all_of_them() {
+fn further_parts_choose_entries_and_a_change_invalidates_all_of_them() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = Server::over_site(&origin.url(), "[site.key]\ncookies = [\"lang\"]\nheaders = [\"X-Device\"]\n");
     let is_hit = |field| server.ask("GET", "/", &[field]).is_hit();

@@ -1,4 +1,4 @@
-//! Parts of a file that is too large for the volume, or has only just changed, come from the file itself.
+//! Eyewall reads ranges of a file itself if the file is too large for the volume, or has only just changed.
 
 use crate::common::client::Reply;
 use crate::common::command::Volume;
@@ -6,7 +6,7 @@ use crate::common::server::{Server, Site};
 
 const LENGTH: usize = 3_000_000;
 
-/// A file of many pieces, served over a volume with entries of up to 16 KiB.
+/// A file of many pieces, served with a volume with entries of up to 16 KiB.
 fn served() -> (Volume, Site, Server) {
     let volume = Volume::absent();
     assert_eq!(volume.run(["create", "--size", "1M", "--entry-bytes-max", "16K"]).code, 0);
@@ -27,7 +27,7 @@ fn part(server: &Server, range: &str) -> Reply {
 }
 
 #[test]
-fn a_part_is_sent_alone() {
+fn one_range_is_sent_alone() {
     let (_volume, _site, server) = served();
     for (range, from, to) in [
         ("0-0", 0, 1),
@@ -43,7 +43,7 @@ fn a_part_is_sent_alone() {
 }
 
 #[test]
-fn several_parts_are_sent_together() {
+fn several_ranges_are_sent_together() {
     let (_volume, _site, server) = served();
     let reply = part(&server, "0-99999,-2");
     assert_eq!(reply.status, 206);
@@ -54,7 +54,7 @@ fn several_parts_are_sent_together() {
 }
 
 #[test]
-fn what_it_does_not_have_is_refused() {
+fn a_range_past_the_end_is_refused() {
     let (_volume, _site, server) = served();
     let reply = part(&server, "3000000-");
     assert_eq!((reply.status, reply.field("content-range")), (416, "bytes */3000000"));
@@ -74,11 +74,11 @@ fn conditions_count() {
 }
 
 #[test]
-fn a_part_of_what_has_only_just_changed() {
+fn a_range_of_a_file_that_has_only_just_changed() {
     let site = Site::new();
     site.write("page.html", "hello");
     let server = Server::over_folder(site.path());
-    // Stored or not: it has parts at any time.
+    // Ranges work whether it is stored or not.
     let reply = server.ask("GET", "/page.html", &["Range: bytes=1-2"]);
     assert_eq!((reply.status, reply.text()), (206, "el"));
 }

@@ -1,4 +1,4 @@
-//! The origin's word on a stored response comes when another is stored in its place: the other keeps its own head.
+//! A late 304 comes after another response was stored in the place of the revalidated one: the other keeps its own head.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -15,12 +15,12 @@ const FIRST: &str = "ETag: \"v1\"\r\nContent-Type: text/plain";
 const SECOND: &str = "ETag: \"v2\"\r\nContent-Type: text/html\r\nCache-Control: max-age=600";
 
 #[test]
-fn a_late_304_says_nothing_of_what_was_stored_meanwhile() {
+fn a_late_304_does_not_change_a_newer_response() {
     late_word("GET", "304 Not Modified", "", "first");
 }
 
 #[test]
-fn neither_of_a_response_that_is_one_of_several() {
+fn nor_a_newer_response_that_is_one_of_several_variants() {
     late_word("GET", "304 Not Modified", "\r\nVary: Accept-Language", "first");
 }
 
@@ -29,8 +29,8 @@ fn nor_does_a_late_answer_to_head() {
     late_word("HEAD", "200 OK\r\nContent-Length: 5", "", "");
 }
 
-/// The first response is stored, and stale at once. `method` asks for it again, and gets its word, which is that the first is
-/// right, only when the second response is stored, with these `fields` besides.
+/// The first response is stored, and stale at once. A request with `method` revalidates it. The origin confirms it only after the
+/// second response, which has these `fields` besides, is stored.
 fn late_word(method: &'static str, word: &'static str, fields: &'static str, body: &str) {
     let (arrived, wait_for_arrival) = channel();
     let (release, wait_for_release) = channel::<()>();
@@ -65,6 +65,6 @@ fn late_word(method: &'static str, word: &'static str, fields: &'static str, bod
 /// A body without a length ends for the client when it is stored.
 fn respond_in_chunks(stream: &mut TcpStream, fields: &str, body: &str) {
     let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\nTransfer-Encoding: chunked\r\nConnection: close");
-    // The server may have gone away, which is for the test to see.
+    // The server may have closed, which the test checks.
     let _ = write!(stream, "{head}\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
 }

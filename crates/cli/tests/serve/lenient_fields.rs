@@ -1,10 +1,10 @@
-//! Origins, and caches before them, that write `Age` and dates in odd ways.
+//! Origins, and caches before them, write `Age` and dates in odd ways.
 
 use crate::common::origin::{Origin, respond};
 use crate::common::server::Server;
 
 #[test]
-fn an_age_that_says_nothing_or_twice_the_same_makes_nothing_stale() {
+fn a_malformed_or_repeated_age_makes_nothing_stale() {
     for age in ["abc", "-5", "1.5", "", "0, 0", "0\r\nAge: 0", "5, 9999", "5\r\nAge: 9999", "x, 9999"] {
         let origin = Origin::answering(move |_| (200, format!("Cache-Control: max-age=600\r\nAge: {age}"), Vec::new()));
         let server = Server::over_origin(&origin.url());
@@ -29,7 +29,7 @@ fn a_date_counts_in_any_case_and_on_any_day_of_the_week() {
 }
 
 #[test]
-fn a_204_and_a_304_tell_no_length_though_the_origin_does() {
+fn a_204_and_a_304_have_no_length_even_if_the_origin_sends_one() {
     let origin = Origin::raw(|asked, stream| match asked.target.as_str() {
         "/bypass" => respond(stream, 304, "ETag: \"a\"", 500, b""),
         _ => respond(stream, 204, "Cache-Control: max-age=60", 0, b""),

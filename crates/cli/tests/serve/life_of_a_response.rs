@@ -1,5 +1,5 @@
-//! A response of the origin from its first fetch to its last use: stored for as long as the origin allows, told by
-//! Cache-Status, Age and Via, then fetched again.
+//! A response of the origin from its first fetch to its last use: stored for as long as the origin allows, with Cache-Status, Age
+//! and Via, and then fetched again.
 
 use crate::common::origin::Origin;
 use crate::common::server::Server;
@@ -35,7 +35,7 @@ fn each_address_is_an_entry_of_its_own() {
 }
 
 #[test]
-fn at_its_end_it_is_fetched_again() {
+fn an_expired_response_is_fetched_again() {
     let origin = Origin::counting("Cache-Control: max-age=1");
     let server = Server::over_origin(&origin.url());
     assert_eq!(server.get("/").text(), "1");
@@ -45,7 +45,7 @@ fn at_its_end_it_is_fetched_again() {
 }
 
 #[test]
-fn age_and_date_of_a_cache_before_us_count() {
+fn age_and_date_of_another_cache_count() {
     let origin = Origin::counting("Cache-Control: max-age=60\r\nAge: 20\r\nCache-Status: Other; hit");
     let server = Server::over_origin(&origin.url());
     let miss = server.get("/");
@@ -57,7 +57,7 @@ fn age_and_date_of_a_cache_before_us_count() {
 }
 
 #[test]
-fn what_shared_caches_are_told_outranks_what_browsers_are_told() {
+fn directives_for_shared_caches_override_those_for_browsers() {
     let origin = Origin::counting("Cache-Control: max-age=0, s-maxage=60");
     let server = Server::over_origin(&origin.url());
     assert_eq!(server.get("/").text(), "1");
@@ -65,7 +65,7 @@ fn what_shared_caches_are_told_outranks_what_browsers_are_told() {
 }
 
 #[test]
-fn an_answer_of_nothing_here_is_stored_too() {
+fn a_404_is_stored_too() {
     let origin = Origin::answering(|_| (404, "Cache-Control: max-age=60".to_owned(), b"gone".to_vec()));
     let server = Server::over_origin(&origin.url());
     for _ in 0..2 {

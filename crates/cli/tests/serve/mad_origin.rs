@@ -1,4 +1,4 @@
-//! The origin's responses contradict themselves, or have no end: 502, and nothing of them is stored.
+//! The origin's responses are contradictory or endless: clients get 502, and nothing of them is stored.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::origin::{Origin, respond};
 use crate::common::server::Server;
 
-/// Writes this at first, and then what can be stored.
+/// Writes these bytes first, and later responses that can be stored.
 fn mad_once(words: String) -> Origin {
     let was_mad = AtomicBool::new(false);
     Origin::raw(move |_, stream| {
@@ -19,7 +19,7 @@ fn mad_once(words: String) -> Origin {
 }
 
 #[test]
-fn where_the_body_ends_is_said_twice_or_in_words_that_nobody_knows() {
+fn the_end_of_its_body_is_ambiguous_or_in_an_unknown_coding() {
     for framing in [
         "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
         "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
@@ -40,7 +40,7 @@ fn where_the_body_ends_is_said_twice_or_in_words_that_nobody_knows() {
 }
 
 #[test]
-fn it_changes_the_protocol_unasked() {
+fn it_changes_the_protocol_without_a_request() {
     let origin = mad_once("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n".to_owned());
     let server = Server::over_origin(&origin.url());
     assert_eq!(server.get("/").status, 502);
@@ -63,7 +63,7 @@ fn its_heads_are_too_large() {
 fn its_head_never_ends() {
     let origin = Origin::raw(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
-        // Until we are hung up on.
+        // Until the server closes.
         while stream.write_all(b"X-Field: and so on\r\n").is_ok() {}
     });
     let server = Server::over_origin(&origin.url());

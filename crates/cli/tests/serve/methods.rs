@@ -1,4 +1,4 @@
-//! Files are read only; an origin gets every method, and what it changes is forgotten.
+//! Files are read only. An origin gets every method, and Eyewall invalidates the responses that a method changes.
 
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -19,7 +19,7 @@ fn files_are_for_get_and_head() {
 }
 
 #[test]
-fn an_origin_gets_each_method_and_its_answers_are_not_stored() {
+fn an_origin_gets_each_method_and_its_responses_are_not_stored() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = Server::over_origin(&origin.url());
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"] {
@@ -32,7 +32,7 @@ fn an_origin_gets_each_method_and_its_answers_are_not_stored() {
 }
 
 #[test]
-fn what_a_change_concerns_is_asked_for_anew() {
+fn responses_that_a_change_concerns_are_fetched_again() {
     let origin = Origin::answering(|asked| match asked.method.as_str() {
         "POST" if asked.target == "/wrong" => (500, String::new(), Vec::new()),
         "POST" => (200, "Location: /made\r\nContent-Location: http://elsewhere.example/kept".to_owned(), Vec::new()),
@@ -54,7 +54,7 @@ fn what_a_change_concerns_is_asked_for_anew() {
 }
 
 #[test]
-fn what_was_asked_for_before_a_change_is_not_stored_behind_it() {
+fn a_response_from_before_a_change_is_not_stored_after_it() {
     for client in ["X-None: 1", "Cache-Control: no-cache"] {
         let (arrived, wait_for_arrival) = channel();
         let (release, wait_for_release) = channel::<()>();
@@ -71,7 +71,7 @@ fn what_was_asked_for_before_a_change_is_not_stored_behind_it() {
         let first = thread::spawn(move || ask(address, "GET", "/", &[client]));
         wait_for_arrival.recv().unwrap();
         assert_eq!(server.ask("POST", "/", &["Content-Length: 0"]).status, 200);
-        // The second is for the request that is to come.
+        // The second is for a later request.
         release.send(()).unwrap();
         release.send(()).unwrap();
         assert_eq!(first.join().unwrap().text(), "page");
@@ -81,7 +81,7 @@ fn what_was_asked_for_before_a_change_is_not_stored_behind_it() {
 }
 
 #[test]
-fn the_answer_to_a_post_is_stored_for_those_who_get_its_address_if_the_origin_says_so() {
+fn the_response_to_a_post_is_stored_for_gets_if_the_origin_says_so() {
     let origin = Origin::answering(|asked| {
         let location = if asked.target == "/other" { "/" } else { asked.target.as_str() };
         let fields = format!("Cache-Control: max-age=60\r\nContent-Location: {location}");
@@ -93,6 +93,6 @@ fn the_answer_to_a_post_is_stored_for_those_who_get_its_address_if_the_origin_sa
         let reply = server.get(target);
         assert_eq!((reply.text(), reply.is_hit()), (then, then == "POST"), "{target}: {}", reply.cache());
     }
-    // A stored one goes before no later POST.
+    // A stored one never answers a later POST.
     assert!(!server.ask("POST", "/same?a=b", &["Content-Length: 0"]).is_hit());
 }

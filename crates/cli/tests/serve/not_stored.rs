@@ -1,4 +1,4 @@
-//! What the origin or the client keeps from shared caches is passed on, and never stored.
+//! Eyewall passes on responses that the origin or the client keeps from shared caches, and never stores them.
 
 use crate::common::client::Reply;
 use crate::common::origin::Origin;
@@ -28,7 +28,7 @@ fn by_cache_control() {
 }
 
 #[test]
-fn without_a_word_about_its_life() {
+fn without_a_lifetime() {
     is_passed("Cache-Control: public", "no-lifetime");
     is_passed("Expires: 0", "stale");
 }
@@ -42,13 +42,13 @@ fn with_a_cookie() {
 }
 
 #[test]
-fn when_it_varies_by_what_is_not_told_apart() {
+fn when_it_varies_by_something_unknown() {
     is_passed("Cache-Control: max-age=60\r\nVary: *", "vary");
     is_passed("Cache-Control: max-age=60\r\nVary: Cookie, *", "vary");
 }
 
 #[test]
-fn when_it_is_an_error_and_does_not_say_for_how_long() {
+fn when_it_is_an_error_without_a_lifetime() {
     for (status, why) in [(500, "no-lifetime"), (503, "no-lifetime"), (403, "status")] {
         let origin = Origin::answering(move |_| (status, String::new(), b"no".to_vec()));
         let server = Server::over_origin(&origin.url());
@@ -70,7 +70,7 @@ fn when_the_client_asks_for_that() {
 }
 
 #[test]
-fn a_range_that_the_origin_gives_as_it_likes() {
+fn a_range_that_the_origin_chooses_itself() {
     let origin = Origin::answering(|asked| {
         assert!(asked.field("range").starts_with("bytes=-"));
         (206, "Cache-Control: max-age=60\r\nContent-Range: bytes 3-4/5".to_owned(), b"lo".to_vec())
@@ -84,7 +84,7 @@ fn a_range_that_the_origin_gives_as_it_likes() {
 }
 
 #[test]
-fn a_part_that_nobody_asked_for() {
+fn a_part_that_no_client_asked_for() {
     let origin = Origin::answering(|_| {
         (206, "Cache-Control: max-age=60\r\nContent-Range: bytes 0-1/5".to_owned(), b"he".to_vec())
     });
@@ -97,7 +97,7 @@ fn a_part_that_nobody_asked_for() {
 }
 
 #[test]
-fn fields_that_are_for_one_user_are_left_out_of_what_is_stored() {
+fn fields_for_one_user_are_not_stored() {
     let origin = Origin::counting("Cache-Control: max-age=60, private=\"x-user\"\r\nX-User: me\r\nX-All: yes");
     let server = Server::over_origin(&origin.url());
     let first = server.get("/");

@@ -1,4 +1,4 @@
-//! Requests by which one client would change what others get: they get what they would have got.
+//! One client's odd requests don't change the responses to others.
 
 use crate::common::client::Reply;
 use crate::common::origin::{Asked, Origin};
@@ -11,7 +11,7 @@ fn page(_: &Asked) -> (u16, String, Vec<u8>) {
 }
 
 #[test]
-fn what_the_connection_names_does_not_choose_a_variant() {
+fn fields_of_the_connection_do_not_choose_a_variant() {
     let origin = Origin::answering(|asked| {
         (200, format!("{STORED}\r\nVary: Accept-Language"), asked.field("accept-language").as_bytes().to_vec())
     });
@@ -30,7 +30,7 @@ fn names_with_underscores_do_not_reach_the_origin() {
 }
 
 #[test]
-fn a_condition_of_one_is_not_the_answer_to_all() {
+fn the_condition_of_one_client_is_not_the_response_to_all() {
     let origin = Origin::answering(|asked| match asked.field("if-match") {
         "" => page(asked),
         _ => (412, STORED.to_owned(), Vec::new()),
@@ -41,7 +41,7 @@ fn a_condition_of_one_is_not_the_answer_to_all() {
 }
 
 #[test]
-fn refusals_of_one_request_are_neither_stored_nor_in_the_place_of_what_is() {
+fn refusals_of_one_request_are_not_stored_and_replace_nothing() {
     let origin = Origin::answering(|asked| match asked.field("x-status").parse() {
         Ok(status) => (status, STORED.to_owned(), b"refused".to_vec()),
         Err(_) => page(asked),
@@ -57,7 +57,7 @@ fn refusals_of_one_request_are_neither_stored_nor_in_the_place_of_what_is() {
 }
 
 #[test]
-fn who_wants_nothing_stored_takes_nothing_away() {
+fn no_store_of_a_client_removes_nothing() {
     let origin = Origin::answering(|asked| match asked.field("if-none-match") {
         "" => page(asked),
         _ => (304, STORED.to_owned(), Vec::new()),
@@ -73,7 +73,7 @@ fn who_wants_nothing_stored_takes_nothing_away() {
 }
 
 #[test]
-fn what_varies_by_the_address_of_the_client_is_not_for_others() {
+fn a_response_that_varies_by_the_clients_address_is_not_shared() {
     let origin = Origin::answering(|_| (200, format!("{STORED}\r\nVary: X-Forwarded-For"), b"yours".to_vec()));
     let server = Server::over_origin(&origin.url());
     let asked = |server: &Server| -> Reply { server.get("/") };

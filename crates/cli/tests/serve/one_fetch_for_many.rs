@@ -1,4 +1,4 @@
-//! Many clients want the same page at the same time, and the cache has none: the origin makes it once.
+//! Request collapsing: many clients ask for the same page at the same time, and the origin gets one request.
 
 use std::io::{Read, Write as _};
 use std::sync::Mutex;
@@ -23,7 +23,7 @@ fn the_others_wait_for_the_first() {
     let address = server.address;
     let clients: Vec<_> = (0..8).map(|_| thread::spawn(move || get(address, "/"))).collect();
     wait_for_arrival.recv().unwrap();
-    // Those that come later find it stored, so that it doesn't matter how many have come by now.
+    // Later requests find it stored, so it doesn't matter how many have come by now.
     release.send(()).unwrap();
     let replies: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
     assert!(replies.iter().all(|reply| reply.text() == "once"));
@@ -33,7 +33,7 @@ fn the_others_wait_for_the_first() {
 }
 
 #[test]
-fn when_the_first_gets_nothing_to_store_the_others_ask_for_themselves() {
+fn if_the_first_response_is_not_stored_the_others_ask_for_themselves() {
     let origin = Origin::counting("Cache-Control: no-store");
     let server = Server::over_origin(&origin.url());
     let address = server.address;
@@ -44,7 +44,7 @@ fn when_the_first_gets_nothing_to_store_the_others_ask_for_themselves() {
 }
 
 #[test]
-fn a_client_that_goes_away_does_not_stop_the_fill() {
+fn a_client_that_disconnects_does_not_stop_the_fill() {
     let (arrived, wait_for_arrival) = channel();
     let (release, wait_for_release) = channel::<()>();
     let wait_for_release = Mutex::new(wait_for_release);
@@ -58,7 +58,7 @@ fn a_client_that_goes_away_does_not_stop_the_fill() {
     let mut first = connect(server.address);
     send(&mut first, "GET", "/", &[]);
     wait_for_arrival.recv().unwrap();
-    // Its head has come, so that the fill has begun.
+    // Its head has come, so the fill has begun.
     let mut head = [0; 4];
     first.read_exact(&mut head).unwrap();
     drop(first);
@@ -70,7 +70,7 @@ fn a_client_that_goes_away_does_not_stop_the_fill() {
 }
 
 #[test]
-fn a_waiter_reads_the_answer_of_the_first_request() {
+fn a_waiter_reads_the_response_to_the_first_request() {
     let (release, wait_for_release) = channel::<()>();
     let wait_for_release = Mutex::new(wait_for_release);
     let origin = Origin::raw(move |_, stream| {
@@ -101,7 +101,7 @@ fn a_waiter_reads_the_answer_of_the_first_request() {
     assert_eq!(origin.asked().len(), 1);
 }
 
-/// What stands before a body that has not come to its end.
+/// The head of a response, before an unfinished body.
 fn read_head(client: &mut impl Read) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

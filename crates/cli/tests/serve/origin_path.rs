@@ -1,11 +1,11 @@
-//! An origin with a path: it goes before that of each request, and nobody gets out of it.
+//! An origin with a path: it is put before the path of each request, and no request leaves it.
 
 use crate::common::client::Reply;
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
 #[test]
-fn requests_are_for_what_is_below_it() {
+fn requests_stay_below_it() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = Server::over_origin(&format!("{}/app/", origin.url()));
     assert_eq!(server.get("/").status, 200);
@@ -16,7 +16,7 @@ fn requests_are_for_what_is_below_it() {
 }
 
 #[test]
-fn what_leads_out_of_it_is_refused_and_asks_nobody() {
+fn a_path_that_leaves_it_is_refused_without_a_request() {
     let origin = Origin::counting("");
     let server = Server::over_origin(&format!("{}/app", origin.url()));
     for target in ["/../secret", "/a/../../secret", "/%2E%2e/secret"] {
@@ -26,7 +26,7 @@ fn what_leads_out_of_it_is_refused_and_asks_nobody() {
     let count = origin.asked().len();
     for target in ["/..%2fsecret", "/%2e%2e%5csecret"] {
         let reply = server.get(target);
-        assert_eq!((reply.status, reply.text()), (400, "400 Bad Request: the address leads out of the site\n"));
+        assert_eq!((reply.status, reply.text()), (400, "400 Bad Request: the address is outside the site\n"));
     }
     assert_eq!(origin.asked().len(), count);
 }

@@ -1,4 +1,4 @@
-//! Somebody tries to read what is not for the public: files outside the root, and those whose names begin with a dot.
+//! Somebody tries to read files that are not public: files outside the root, and files whose names begin with a dot.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -33,7 +33,7 @@ fn no_path_climbs_out_of_the_root() {
 }
 
 #[test]
-fn dotfiles_are_not_there() {
+fn dotfiles_are_not_found() {
     let site = Site::new();
     site.write(".env", "secret");
     site.write(".git/config", "secret");
@@ -68,7 +68,7 @@ fn links_out_of_the_root_are_not_followed_and_links_within_are() {
 }
 
 #[test]
-fn a_file_that_becomes_a_link_outwards_is_no_longer_answered_from_the_volume() {
+fn a_file_that_becomes_a_link_out_of_the_root_is_no_longer_served_from_the_volume() {
     let site = Site::new();
     site.write("secret.txt", "secret");
     site.write("root/page.html", "public");
@@ -81,7 +81,7 @@ fn a_file_that_becomes_a_link_outwards_is_no_longer_answered_from_the_volume() {
 }
 
 #[test]
-fn what_is_neither_file_nor_folder_is_not_opened_for_long() {
+fn special_files_do_not_block_the_server() {
     let site = Site::new();
     let pipe = site.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();

@@ -1,5 +1,5 @@
-//! Somebody overwrites the header of the volume of a server that runs. It notices within a second or so, says so once, and goes on
-//! without the volume; the next start puts it aside.
+//! Somebody overwrites the header of a running server's volume. The server notices that within about a second, logs it once, and goes
+//! on without the volume. The next start renames it.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -30,7 +30,7 @@ fn assert_noticed(volume: &Volume, bytes: &[u8]) {
     assert_eq!((reply.status, reply.text().contains("its header was overwritten")), (503, true), "{reply:?}");
     assert!(server.child.try_wait().unwrap().is_none());
     let log = fs::read_to_string(log).unwrap();
-    let told: Vec<&str> = log.lines().filter(|line| line.contains("told once")).collect();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("logged once")).collect();
     let is_clear = |line: &str| line.contains("its header was overwritten") && line.contains("site.eye");
     assert!(matches!(told[..], [line] if is_clear(line)), "{log}");
 }
@@ -43,7 +43,7 @@ fn the_server_goes_on_without_the_volume() {
 }
 
 #[test]
-fn it_is_noticed_while_nobody_asks_for_anything() {
+fn an_idle_server_notices_it() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let volume = Volume::new();
     let mut command = volume.command(["serve", "--listen", "127.0.0.1:0", "--origin", &origin.url()]);
@@ -52,5 +52,5 @@ fn it_is_noticed_while_nobody_asks_for_anything() {
     let mut line = String::new();
     let log = server.child.stderr.take().unwrap();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(log), &mut line).unwrap();
-    assert!(line.contains("its header was overwritten") && line.contains("told once"), "{line}");
+    assert!(line.contains("its header was overwritten") && line.contains("logged once"), "{line}");
 }

@@ -1,11 +1,11 @@
-//! PURGE, as plugins and scripts send it: what it means is asked for anew, and nothing else is.
+//! PURGE, as plugins and scripts send it: Eyewall fetches its targets again, and nothing else.
 
 use crate::common::admin::json;
 use crate::common::client::Reply;
 use crate::common::origin::Origin;
 use crate::common::server::{Server, Site};
 
-/// Asks until it is stored.
+/// Repeats a request until its response is stored.
 fn store(server: &Server, target: &str, fields: &[&str]) {
     while !server.ask("GET", target, fields).is_hit() {}
 }
@@ -14,7 +14,7 @@ fn is_hit(server: &Server, target: &str) -> bool {
     server.get(target).is_hit()
 }
 
-/// The one result of a purge that was done.
+/// The only result of a successful purge.
 fn purged(reply: &Reply) -> (String, String) {
     assert_eq!(reply.status, 200, "{reply:?}");
     let report = json(reply);
@@ -32,7 +32,7 @@ fn two_sites(origin: &Origin, server: &str) -> Server {
 }
 
 #[test]
-fn an_address_goes_with_all_its_variants() {
+fn an_address_is_purged_with_all_its_variants() {
     let origin = Origin::counting("Cache-Control: max-age=60\r\nVary: Accept-Language");
     let server = Server::over_origin(&origin.url());
     let languages = ["Accept-Language: de", "Accept-Language: en"];
@@ -51,7 +51,7 @@ fn an_address_goes_with_all_its_variants() {
 }
 
 #[test]
-fn an_address_goes_with_all_its_key_parts() {
+fn an_address_is_purged_with_all_its_key_parts() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server =
         Server::configured(&format!("[[site]]\norigins = [\"{}\"]\nkey = {{ cookies = [\"lang\"] }}\n", origin.url()));
@@ -69,7 +69,7 @@ fn an_address_goes_with_all_its_key_parts() {
 }
 
 #[test]
-fn an_address_is_understood_as_that_of_a_request() {
+fn an_address_is_read_as_in_a_request() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = two_sites(&origin, "");
     store(&server, "http://one.example/a?q=1", &[]);
@@ -80,7 +80,7 @@ fn an_address_is_understood_as_that_of_a_request() {
 }
 
 #[test]
-fn a_pattern_of_a_plugin_means_what_begins_so_on_this_host_alone() {
+fn a_pattern_of_a_plugin_purges_addresses_of_this_host_only() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = two_sites(&origin, "");
     let all = [
@@ -110,7 +110,7 @@ fn a_pattern_of_a_plugin_means_what_begins_so_on_this_host_alone() {
 }
 
 #[test]
-fn prefixes_without_number_never_mean_more_than_they_say() {
+fn any_number_of_prefixes_never_purges_more_than_they_match() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = two_sites(&origin, "");
     store(&server, "http://one.example.org/", &[]);
@@ -150,7 +150,7 @@ fn tags_are_those_of_one_site() {
 }
 
 #[test]
-fn who_may_not_is_refused_whatever_it_says_of_itself() {
+fn a_client_without_permission_is_refused_whatever_it_sends() {
     for allowed in ["", "\"192.0.2.0/24\", \"::1\""] {
         let origin = Origin::counting("Cache-Control: max-age=60");
         let server = two_sites(&origin, &format!("[server]\npurge_from = [{allowed}]\n"));
@@ -166,7 +166,7 @@ fn who_may_not_is_refused_whatever_it_says_of_itself() {
 }
 
 #[test]
-fn what_is_malformed_is_told() {
+fn a_malformed_purge_is_refused_with_a_message() {
     let origin = Origin::counting("");
     let server = Server::over_origin(&origin.url());
     for (target, fields) in [

@@ -1,4 +1,4 @@
-//! PURGE is closed until the operator opens it: by a token, or by networks. What came through a proxy is not from its address.
+//! PURGE is closed until the operator allows it, by a token or by networks. The address of an untrusted proxy doesn't count as the client's.
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -14,7 +14,7 @@ const SHOWN: &str = "Authorization: Bearer secret";
 /// An origin, and a server before it that has stored its page.
 fn serving(settings: &str) -> (Origin, Server) {
     let origin = Origin::counting("Cache-Control: max-age=600");
-    // An empty list says who may purge, so that the helper doesn't.
+    // An empty list keeps the helper from adding its own.
     let text = if settings.contains("purge_from") { "" } else { "purge_from = []\n" };
     let server =
         Server::configured(&format!("[server]\n{text}{settings}\n[[site]]\norigins = [\"{}\"]\n", origin.url()));
@@ -46,7 +46,7 @@ fn assert_purged(server: &Server, fields: &[&str]) {
 }
 
 #[test]
-fn it_is_closed_by_default_from_this_machine_too() {
+fn it_is_closed_by_default_even_for_this_machine() {
     let (origin, server) = serving("");
     for fields in [&[][..], &[SHOWN], &["Xkey: a"], &["X-Purge-Method: regex"]] {
         for words in ["purge_token_file", "purge_from", "eyewall purge --server"] {
@@ -61,7 +61,7 @@ fn it_is_closed_by_default_from_this_machine_too() {
 }
 
 #[test]
-fn the_socket_stays_open_to_its_own_user() {
+fn the_socket_stays_open_for_its_own_user() {
     let socket = Socket::new();
     let (_origin, server) = serving(&socket.table());
     assert_refused(&server, &[], "PURGE is closed");
@@ -70,7 +70,7 @@ fn the_socket_stays_open_to_its_own_user() {
 }
 
 #[test]
-fn who_shows_the_token_may_from_wherever() {
+fn a_client_with_the_token_may_purge_from_anywhere() {
     let (_folder, setting) = token();
     let (origin, server) = serving(&setting);
     for fields in
@@ -117,7 +117,7 @@ fn the_token_is_neither_sent_to_the_origin_nor_logged() {
 }
 
 #[test]
-fn flags_open_it_too() {
+fn flags_allow_it_too() {
     let (folder, _) = token();
     let origin = Origin::counting("Cache-Control: max-age=600");
     let volume = Volume::absent();
@@ -130,7 +130,7 @@ fn flags_open_it_too() {
 }
 
 #[test]
-fn who_comes_through_a_proxy_on_this_machine_is_not_from_this_machine() {
+fn a_client_behind_a_proxy_on_this_machine_is_not_this_machine() {
     let (_origin, server) = serving("purge_from = [\"127.0.0.0/8\", \"::1\"]");
     assert_purged(&server, &[]);
     server.get_until("/", Reply::is_hit);
@@ -146,7 +146,7 @@ fn who_comes_through_a_proxy_on_this_machine_is_not_from_this_machine() {
 }
 
 #[test]
-fn a_trusted_proxys_client_is_the_one_that_counts() {
+fn the_client_of_a_trusted_proxy_counts() {
     let (_origin, server) =
         serving("trusted_proxies = [\"127.0.0.1\"]\npurge_from = [\"127.0.0.1\", \"192.0.2.0/24\"]");
     assert_purged(&server, &["X-Forwarded-For: 192.0.2.7", "Via: 1.1 proxy"]);
@@ -159,7 +159,7 @@ fn a_trusted_proxys_client_is_the_one_that_counts() {
 }
 
 #[test]
-fn a_token_that_can_not_be_read_is_told() {
+fn an_unreadable_token_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token").display().to_string();
     let start =
@@ -174,7 +174,7 @@ fn a_token_that_can_not_be_read_is_told() {
 }
 
 #[test]
-fn a_check_tells_who_may() {
+fn check_shows_who_may_purge() {
     let (folder, setting) = token();
     let file = folder.path().join("eyewall.toml");
     for (setting, told) in [

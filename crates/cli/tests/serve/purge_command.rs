@@ -1,4 +1,4 @@
-//! `eyewall purge --server`: the command that speaks to a running server.
+//! `eyewall purge --server` asks a running server to purge.
 
 use std::ffi::OsString;
 
@@ -40,15 +40,15 @@ fn each_kind_is_purged() {
 }
 
 #[test]
-fn people_are_told_what_was_done() {
+fn people_get_a_line_for_each_target() {
     let origin = Origin::counting("Cache-Control: max-age=600\r\nXkey: shop");
     let socket = Socket::new();
     let server = Server::configured(&format!("{}[[site]]\norigins = [\"{}\"]\n", socket.table(), origin.url()));
     server.get_until("/a", Reply::is_hit);
     let words = ["--url", "http://test/a", "--url", "http://test/b", "--tag", "home"];
     let ended = purge(socket.path(), &words);
-    let expected = "http://test/a: 1 entry purged\nhttp://test/b: nothing is stored of it\n\
-                    tag home: nothing is stored of it\n";
+    let expected = "http://test/a: 1 entry purged\nhttp://test/b: no stored entry matches\n\
+                    tag home: no stored entry matches\n";
     assert_eq!((ended.code, ended.text()), (0, expected), "{}", ended.stderr);
     for path in ["/a", "/b/c", "/b/d"] {
         server.get_until(path, Reply::is_hit);
@@ -60,16 +60,16 @@ fn people_are_told_what_was_done() {
     }
     let ended = purge(socket.path(), &["--prefix", "http://test/b/", "--soft"]);
     assert_eq!(ended.text(), "prefix http://test/b/: 2 entries made stale\n");
-    assert_eq!(purge(socket.path(), &["--host", "other"]).text(), "host other: nothing is stored of it\n");
+    assert_eq!(purge(socket.path(), &["--host", "other"]).text(), "host other: no stored entry matches\n");
     assert_eq!(purge(socket.path(), &["--all"]).text(), "everything: 3 entries purged\n");
 }
 
 #[test]
-fn programs_are_told_what_was_done() {
+fn programs_get_one_json_object() {
     let origin = Origin::counting("");
     let socket = Socket::new();
     let _server = Server::configured(&format!("{}[[site]]\norigins = [\"{}\"]\n", socket.table(), origin.url()));
-    // The server knows its volume: another one that is named doesn't count.
+    // The server uses its own volume; `--cache` is ignored.
     let volume = Volume::absent();
     let mut command = volume.command(["purge", "--json", "--url", "http://test/a", "--tag", "b", "--server"]);
     let ended = run(command.arg(socket.path()), b"");
@@ -79,25 +79,25 @@ fn programs_are_told_what_was_done() {
 }
 
 #[test]
-fn what_the_server_refuses_is_told_in_its_words() {
+fn a_refusal_is_shown_with_the_servers_message() {
     let origin = Origin::counting("");
     let socket = Socket::new();
     let site = format!("[[site]]\nhosts = [\"one.example\"]\norigins = [\"{}\"]\n", origin.url());
     let server = Server::configured(&format!("{}{site}", socket.table()));
     for (words, told) in [
-        (&["--url", "/a"][..], "`/a` is no address"),
+        (&["--url", "/a"][..], "`/a` is not an address"),
         (&["--url", "http://two.example/"], "has the host two.example"),
-        (&["--prefix", "http://one"], "names no whole host"),
+        (&["--prefix", "http://one"], "has no whole host"),
         (&["--tag", ""], "a tag can't be empty"),
     ] {
         let ended = purge(socket.path(), words);
         assert_eq!((ended.code, ended.text()), (2, ""), "{words:?}");
         assert!(ended.stderr.contains(told), "{words:?}: {}", ended.stderr);
     }
-    // Where clients come in there is no administration.
+    // The address for clients has no administration.
     let ended = purge(format!("http://{}", server.address), &["--all"]);
     assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("is it its administration?"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("not one of the administration"), "{}", ended.stderr);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn the_token_is_read_from_its_file() {
     for words in [&["--all"][..], &["--all", "--token-file", &file("wrong", "other")]] {
         let ended = purge(place, words);
         assert_eq!(ended.code, 3);
-        assert!(ended.stderr.contains("name its file by --token-file"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("give the file of the token by --token-file"), "{}", ended.stderr);
     }
     let ended = purge(place, &["--all", "--token-file", &file("odd", "a\nb")]);
     assert_eq!(ended.code, 3);

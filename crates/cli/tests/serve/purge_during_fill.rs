@@ -1,4 +1,4 @@
-//! A purge while the answer is on its way: what the origin was asked for before doesn't come back behind it.
+//! A purge during a fetch: the response that was requested before the purge is not stored after it.
 
 use std::io::Write as _;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use crate::common::command::Volume;
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
-/// An origin that says when it is asked, and answers when it is told to.
+/// An origin that reports each request, and answers on command.
 fn held() -> (Origin, Receiver<()>, Sender<()>) {
     let (arrived, wait_for_arrival) = channel();
     let (release, wait_for_release) = channel::<()>();
@@ -21,7 +21,7 @@ fn held() -> (Origin, Receiver<()>, Sender<()>) {
         let _ = wait_for_release.lock().unwrap().recv();
         let fields = "Cache-Control: max-age=600\r\nETag: \"1\"\r\nXkey: page";
         if asked.field("if-none-match").is_empty() {
-            // A body without a length ends for the client when it was stored, or was not.
+            // A body without a length ends for the client once it is decided whether it is stored.
             let fields = format!("{fields}\r\nTransfer-Encoding: chunked\r\nConnection: close");
             let _ = write!(stream, "HTTP/1.1 200 OK\r\n{fields}\r\n\r\n4\r\npage\r\n0\r\n\r\n");
         } else {
@@ -44,7 +44,7 @@ fn server(origin: &Origin, socket: &Socket) -> Server {
 }
 
 #[test]
-fn what_was_under_way_is_not_stored() {
+fn a_response_in_flight_is_not_stored() {
     let (origin, wait_for_arrival, release) = held();
     let socket = Socket::new();
     let server = server(&origin, &socket);
@@ -53,7 +53,7 @@ fn what_was_under_way_is_not_stored() {
         let first = thread::spawn(move || ask(address, "GET", "/", &[]));
         wait_for_arrival.recv().unwrap();
         assert_eq!(socket.purge(&format!("{{{what}}}")).status, 200);
-        // Who asks behind the purge doesn't join who asked before it.
+        // A request after the purge doesn't join a request from before it.
         let second = thread::spawn(move || ask(address, "GET", "/", &["Cache-Control: no-store"]));
         wait_for_arrival.recv().unwrap();
         release.send(()).unwrap();
@@ -85,7 +85,7 @@ fn after_a_soft_one_it_is_stored_as_stale() {
         wait_for_arrival.recv().unwrap();
         assert!(second.cache().contains("fwd=stale; fwd-status=304"), "{what}: {second:?}");
 
-        // The same while it is validated.
+        // The same during revalidation.
         assert_eq!(socket.purge(&format!("{{{what}, \"soft\": true}}")).status, 200);
         let third = thread::spawn(move || ask(address, "GET", "/", &[]));
         wait_for_arrival.recv().unwrap();
@@ -99,7 +99,7 @@ fn after_a_soft_one_it_is_stored_as_stale() {
     }
 }
 
-/// What `eyewall purge --cache` is told, which another process does to the volume of the server.
+/// The arguments of `eyewall purge --cache`, by which another process purges the server's volume.
 const BY_ANOTHER_PROCESS: [&[&str]; 3] = [&["--tag", "page"], &["--prefix", "http://test/"], &["--all"]];
 
 fn over_volume(volume: &Volume, origin: &Origin) -> Server {
@@ -128,7 +128,7 @@ fn one_by_another_process_wins_too() {
         let second = asking();
         wait_for_arrival.recv().unwrap();
         purge_by_another_process(&volume, words, &[]);
-        // Who asks behind the purge doesn't join who asked before it, and isn't thrown out by him.
+        // A request after the purge doesn't join a request from before it, and isn't superseded by it.
         let third = asking();
         wait_for_arrival.recv().unwrap();
         release.send(()).unwrap();
@@ -149,7 +149,7 @@ fn after_a_soft_one_by_another_process_it_is_stored_as_stale() {
         let server = over_volume(&volume, &origin);
         let address = server.address;
         for round in 0..3 {
-            // It is fetched first, then validated.
+            // It is fetched first, then revalidated.
             let asked = thread::spawn(move || ask(address, "GET", "/", &[]));
             wait_for_arrival.recv().unwrap();
             purge_by_another_process(&volume, words, &["--soft"]);

@@ -1,5 +1,4 @@
-//! A soft purge makes stale: nothing is lost by it that the origin would find unchanged, and its failures are bridged as
-//! before.
+//! A soft purge makes responses stale: Eyewall revalidates them, and sends them if the origin fails, as before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +27,7 @@ fn store(server: &Server) {
     }
 }
 
-/// Each variant is asked about once, and is what it was.
+/// Each variant is revalidated once, and is unchanged.
 fn assert_validated(server: &Server, what: &str) {
     for language in LANGUAGES {
         let reply = server.ask("GET", "/page", &[language]);
@@ -39,7 +38,7 @@ fn assert_validated(server: &Server, what: &str) {
 }
 
 #[test]
-fn what_is_stale_is_validated_each_variant_once() {
+fn each_stale_variant_is_revalidated_once() {
     let origin = Origin::answering(validated);
     let socket = Socket::new();
     let server = Server::configured(&format!("{}[[site]]\norigins = [\"{}\"]\n", socket.table(), origin.url()));
@@ -82,7 +81,7 @@ fn a_variant_that_changed_leaves_the_others_their_validators() {
 }
 
 #[test]
-fn what_may_be_sent_stale_is_sent_while_it_is_validated() {
+fn a_stale_response_is_sent_during_revalidation_if_allowed() {
     let origin = Origin::counting("Cache-Control: max-age=600, stale-while-revalidate=600\r\nETag: \"1\"");
     let server = Server::over_origin(&origin.url());
     server.get_until("/", Reply::is_hit);
@@ -96,7 +95,7 @@ fn what_may_be_sent_stale_is_sent_while_it_is_validated() {
 }
 
 #[test]
-fn what_may_be_sent_if_the_origin_fails_is_still_there() {
+fn a_stale_response_is_sent_if_the_origin_fails() {
     let is_well = Arc::new(AtomicBool::new(true));
     let well = Arc::clone(&is_well);
     let origin = Origin::answering(move |_| {

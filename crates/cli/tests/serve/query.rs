@@ -1,4 +1,4 @@
-//! QUERY (RFC 10008) is a GET with content: its answers are stored under what was asked, and are otherwise those of a GET.
+//! QUERY (RFC 10008) is a GET with content: the content is part of the key, and otherwise its responses are stored like those of a GET.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -18,7 +18,7 @@ fn content(asked: &Asked, stream: &mut TcpStream) -> Vec<u8> {
     content
 }
 
-/// Answers each QUERY by what it was asked and how many requests there have been, any other request by that alone.
+/// Answers each QUERY with its content and the number of requests so far, and any other request with the number alone.
 fn answering(fields: &'static str) -> Origin {
     let count = AtomicUsize::new(0);
     Origin::raw(move |asked, stream| {
@@ -56,7 +56,7 @@ fn query(server: &Server, content: &str) -> Reply {
     query_with(server.address, "/", &[TEXT], content)
 }
 
-/// Until it is stored.
+/// Repeats it until it is stored.
 fn stored(server: &Server, content: &str) -> Reply {
     loop {
         let reply = query(server, content);
@@ -67,7 +67,7 @@ fn stored(server: &Server, content: &str) -> Reply {
 }
 
 #[test]
-fn who_asks_the_same_gets_the_same() {
+fn equal_queries_share_a_response() {
     let origin = answering("Cache-Control: max-age=60\r\nAccept-Query: \"text/plain\"");
     let server = Server::over_origin(&origin.url());
     let first = query(&server, "a");
@@ -87,7 +87,7 @@ fn who_asks_the_same_gets_the_same() {
 }
 
 #[test]
-fn who_asks_something_else_does_not() {
+fn different_queries_do_not() {
     let origin = answering("Cache-Control: max-age=60");
     let server = Server::over_origin(&origin.url());
     stored(&server, "a");
@@ -109,7 +109,7 @@ fn who_asks_something_else_does_not() {
     assert!(server.get_until("/", Reply::is_hit).text().starts_with('7'));
 }
 
-/// An origin that says when it was asked, and answers by what it was asked with when it is let.
+/// An origin that reports each request, and answers with its content on command.
 fn held() -> (Origin, Receiver<()>, Sender<()>) {
     let (arrived, wait_for_arrival) = channel();
     let (release, wait_for_release) = channel::<()>();
@@ -124,7 +124,7 @@ fn held() -> (Origin, Receiver<()>, Sender<()>) {
 }
 
 #[test]
-fn many_who_ask_the_same_at_once_cost_the_origin_one_request() {
+fn equal_concurrent_queries_cost_the_origin_one_request() {
     let (origin, wait_for_arrival, release) = held();
     let server = Server::over_origin(&origin.url());
     let address = server.address;
@@ -137,7 +137,7 @@ fn many_who_ask_the_same_at_once_cost_the_origin_one_request() {
 }
 
 #[test]
-fn it_is_validated_with_its_content_and_may_be_conditional() {
+fn it_is_revalidated_with_its_content_and_may_be_conditional() {
     let origin = answering("Cache-Control: max-age=0\r\nETag: \"e\"");
     let server = Server::over_origin(&origin.url());
     assert_eq!(query(&server, "a").text(), "a1");
@@ -173,7 +173,7 @@ fn it_is_sent_again_with_its_content() {
 }
 
 #[test]
-fn a_purge_of_the_address_takes_the_answers_with_it() {
+fn a_purge_of_the_address_also_purges_its_query_responses() {
     let origin = answering("Cache-Control: max-age=60\r\nXkey: page");
     let server = Server::over_origin(&origin.url());
     for (method, fields) in [
@@ -196,7 +196,7 @@ fn a_purge_of_the_address_takes_the_answers_with_it() {
 }
 
 #[test]
-fn a_purge_wins_over_one_that_is_under_way() {
+fn a_purge_supersedes_a_query_in_flight() {
     let (origin, wait_for_arrival, release) = held();
     let server = Server::over_origin(&origin.url());
     let address = server.address;
@@ -214,7 +214,7 @@ fn a_purge_wins_over_one_that_is_under_way() {
 }
 
 #[test]
-fn it_changes_nothing() {
+fn it_invalidates_nothing() {
     let origin = answering("Cache-Control: max-age=60\r\nLocation: /\r\nContent-Location: /");
     let server = Server::over_origin(&origin.url());
     server.get_until("/", Reply::is_hit);
@@ -223,7 +223,7 @@ fn it_changes_nothing() {
 }
 
 #[test]
-fn long_content_passes_by() {
+fn a_query_with_long_content_bypasses_the_cache() {
     let origin = answering("Cache-Control: max-age=60");
     let server = Server::over_origin(&origin.url());
     for (length, is_kept) in [(64 << 10, true), ((64 << 10) + 1, false)] {
@@ -236,7 +236,7 @@ fn long_content_passes_by() {
             assert_eq!(first.cache().contains("fwd=method"), !is_kept);
         }
     }
-    // One whose length nobody knows before it is read.
+    // Content of unknown length.
     let mut stream = begin(server.address, "/", &[TEXT, "Transfer-Encoding: chunked", "X-Length: none"]);
     let chunk = format!("{:x}\r\n{}\r\n", 50_000, "x".repeat(50_000));
     thread::scope(|scope| {
@@ -249,7 +249,7 @@ fn long_content_passes_by() {
 }
 
 #[test]
-fn content_that_breaks_off_is_the_client_s_fault() {
+fn incomplete_content_is_the_clients_fault() {
     let origin = answering("Cache-Control: max-age=60");
     let server = Server::over_site(&origin.url(), "[site.origin]\ntimeout = \"300ms\"\n");
     let mut stream = begin(server.address, "/", &[TEXT, "Content-Length: 9"]);
@@ -263,7 +263,7 @@ fn content_that_breaks_off_is_the_client_s_fault() {
     assert!(origin.asked().is_empty());
 }
 
-/// The server may have nothing to say to who has gone away.
+/// The server may send nothing to a client that has closed.
 fn reply_if_any(mut stream: TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
@@ -271,7 +271,7 @@ fn reply_if_any(mut stream: TcpStream) -> Vec<u8> {
 }
 
 #[test]
-fn rules_mean_it_by_its_name() {
+fn rules_match_it_by_its_name() {
     let origin = answering("X-None: 1");
     let server = Server::over_site(
         &origin.url(),
@@ -285,7 +285,7 @@ fn rules_mean_it_by_its_name() {
 }
 
 #[test]
-fn variants_and_key_parts_tell_it_apart_too() {
+fn variants_and_key_parts_apply_to_it_too() {
     let origin = Origin::raw(|asked, stream| {
         let content = content(asked, stream);
         let text = [asked.field("accept-language"), asked.field("cookie")].concat();
@@ -311,7 +311,7 @@ fn variants_and_key_parts_tell_it_apart_too() {
 }
 
 #[test]
-fn files_are_not_asked() {
+fn files_do_not_support_it() {
     let site = Site::new();
     site.write("page.txt", "page");
     let server = Server::over_folder(site.path());
@@ -320,7 +320,7 @@ fn files_are_not_asked() {
 }
 
 #[test]
-fn a_large_answer_is_completed_by_the_same_question() {
+fn a_large_response_is_completed_by_an_equal_query() {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     let origin = Origin::raw(move |asked, stream| {

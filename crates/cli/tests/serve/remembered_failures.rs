@@ -1,4 +1,4 @@
-//! An origin that fails, and a site that says for how long to remember it.
+//! An origin fails, and the site's configuration says for how long Eyewall remembers it.
 
 use crate::common::origin::{Origin, nobody, respond};
 use crate::common::server::Server;
@@ -6,7 +6,7 @@ use crate::common::server::Server;
 const NEGATIVE: &str = "[site.cache]\nnegative_ttl = { 404 = \"60s\", 5xx = \"60s\" }\n";
 
 #[test]
-fn an_origin_that_is_not_there_is_not_asked_again_and_again() {
+fn an_unreachable_origin_is_not_asked_for_every_request() {
     let server = Server::over_site(&format!("http://{}", nobody()), NEGATIVE);
     let first = server.get("/");
     assert_eq!((first.status, first.is_hit()), (502, false));
@@ -18,7 +18,7 @@ fn an_origin_that_is_not_there_is_not_asked_again_and_again() {
 }
 
 #[test]
-fn what_a_rule_forbids_to_store_is_not_remembered() {
+fn a_failure_that_a_rule_forbids_to_store_is_not_remembered() {
     let rule = "[[site.rule]]\nprefix = [\"/api/\"]\nno_store = true\n";
     let server = Server::over_site(&format!("http://{}", nobody()), &format!("{NEGATIVE}{rule}"));
     for (target, is_remembered) in [("/api/", false), ("/", true)] {
@@ -47,7 +47,7 @@ fn errors_are_remembered_with_their_body_or_in_a_few_bytes() {
 }
 
 #[test]
-fn what_is_stale_is_not_given_up_for_the_memory_of_a_failure() {
+fn a_remembered_failure_does_not_replace_a_stale_response() {
     let origin = Origin::raw(|asked, stream| {
         let is_first = asked.field("if-none-match").is_empty();
         if is_first {
@@ -63,7 +63,7 @@ fn what_is_stale_is_not_given_up_for_the_memory_of_a_failure() {
 }
 
 #[test]
-fn an_error_that_varies_is_remembered_for_those_whom_it_means() {
+fn an_error_that_varies_is_remembered_for_its_variant() {
     let origin = Origin::answering(|asked| match asked.field("cookie") {
         "sid=1" => (200, "Vary: Cookie".to_owned(), b"page".to_vec()),
         _ => (404, "Vary: Cookie".to_owned(), Vec::new()),
@@ -76,7 +76,7 @@ fn an_error_that_varies_is_remembered_for_those_whom_it_means() {
 }
 
 #[test]
-fn what_is_remembered_in_a_few_bytes_is_purged_by_its_tags() {
+fn a_failure_remembered_in_a_few_bytes_is_purged_by_its_tags() {
     let origin = Origin::answering(|_| (404, "Surrogate-Key: gone".to_owned(), Vec::new()));
     let server = Server::over_site(&origin.url(), NEGATIVE);
     server.get("/");

@@ -1,4 +1,4 @@
-//! A connection that ends before a response costs a second attempt, never a third; a response that was begun costs none.
+//! Eyewall retries once if a connection ends before a response, and never after a response has begun.
 
 use std::io::Write as _;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use crate::common::origin::{Origin, read, respond};
 use crate::common::server::Server;
 
 #[test]
-fn one_end_of_a_connection_is_not_noticed() {
+fn clients_do_not_notice_one_closed_connection() {
     let count = AtomicUsize::new(0);
     let origin = Origin::raw(move |_, stream| {
         if count.fetch_add(1, Ordering::SeqCst) > 0 {
@@ -22,7 +22,7 @@ fn one_end_of_a_connection_is_not_noticed() {
 }
 
 #[test]
-fn two_are() {
+fn clients_notice_two_closed_connections() {
     let origin = Origin::raw(|_, _| {});
     let server = Server::over_origin(&origin.url());
     assert_eq!(server.get("/").cache(), "Eyewall; fwd=uri-miss; detail=origin-broken");
@@ -30,7 +30,7 @@ fn two_are() {
 }
 
 #[test]
-fn what_is_no_response_is_not_asked_for_again() {
+fn a_malformed_response_is_not_retried() {
     let origin = Origin::raw(|_, stream| {
         let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n");
     });
@@ -40,7 +40,7 @@ fn what_is_no_response_is_not_asked_for_again() {
 }
 
 #[test]
-fn an_idle_connection_that_is_closed_while_it_is_used_again_is_not_noticed() {
+fn clients_do_not_notice_an_idle_connection_that_closes_at_reuse() {
     let (seen, was_seen) = channel();
     let seen = Mutex::new(seen);
     let origin = Origin::raw(move |_, stream| {

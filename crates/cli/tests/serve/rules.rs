@@ -1,11 +1,11 @@
-//! What a site says where its origin says nothing, or something else.
+//! A site's rules complete or override its origin.
 
 use crate::common::client::Reply;
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
 #[test]
-fn a_blog_that_says_nothing_of_caching_is_cached_but_not_for_who_has_a_session() {
+fn a_blog_without_caching_fields_is_cached_except_for_visitors_with_a_session() {
     let origin = Origin::answering(|asked| {
         (200, "Content-Type: text/html; charset=utf-8".to_owned(), asked.field("cookie").as_bytes().to_vec())
     });
@@ -45,7 +45,7 @@ fn rules_set_times_and_fields() {
     for (target, ttl) in [("/page", 600), ("/gone", 300), ("/forced", 500), ("/cookie", 900)] {
         let (first, second) = twice(target);
         let told: u64 = first.cache().rsplit_once("ttl=").unwrap().1.parse().unwrap();
-        // It is a little older by now.
+        // Its age has grown by now.
         assert!((ttl - 99..=ttl).contains(&told), "{target}: {}", first.cache());
         assert!(second.is_hit(), "{target}: {}", second.cache());
         for reply in [first, second] {
@@ -59,7 +59,7 @@ fn rules_set_times_and_fields() {
 }
 
 #[test]
-fn what_is_stripped_of_a_page_does_not_come_back_by_a_304_or_a_part() {
+fn stripped_fields_do_not_come_back_by_a_304_or_a_part() {
     const FIELDS: &str = "Cache-Control: max-age=60\r\nETag: \"a\"\r\nX-Internal: secret";
     let origin = Origin::answering(|asked| match (asked.field("if-none-match"), asked.field("range")) {
         ("", "") => (200, format!("{FIELDS}\r\nContent-Type: text/html"), b"page".to_vec()),

@@ -1,4 +1,4 @@
-//! Somebody writes into the volume of a server that runs. What is damaged is found although nobody asks for it, dropped and counted.
+//! Somebody writes into a running server's volume. The scrub finds damaged entries without a request for them, drops and counts them.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -18,7 +18,7 @@ fn served(volume: &Volume, origin: &Origin, setting: &str) -> Server {
     Server::configured(&format!("{cache}[[site]]\norigins = [\"{}\"]\n", origin.url()))
 }
 
-/// Changes bytes of a page where the volume has it.
+/// Changes bytes of a page in the volume.
 fn damage(volume: &Volume, path: &str) {
     let (bytes, page) = (fs::read(volume.path()).unwrap(), page(path));
     let at = bytes.windows(page.len()).position(|part| part == page).unwrap();
@@ -32,7 +32,7 @@ fn dropped(volume: &Volume) -> u64 {
 }
 
 #[test]
-fn a_damaged_page_is_dropped_before_anybody_asks_for_it() {
+fn a_damaged_page_is_dropped_without_a_request_for_it() {
     let origin = Origin::answering(|asked| (200, "Cache-Control: max-age=600".to_owned(), page(&asked.target)));
     let volume = Volume::new();
     let server = served(&volume, &origin, "scrub = \"100ms\"\n");
@@ -50,12 +50,12 @@ fn a_damaged_page_is_dropped_before_anybody_asks_for_it() {
 }
 
 #[test]
-fn several_servers_of_one_volume_scrub_by_turns() {
+fn several_servers_of_one_volume_take_turns_to_scrub() {
     let origin = Origin::answering(|asked| (200, "Cache-Control: max-age=600".to_owned(), page(&asked.target)));
     let volume = Volume::new();
     let servers = [(); 2].map(|()| served(&volume, &origin, ""));
     let cache = eyewall::Cache::open(volume.path()).unwrap();
-    // One of the two has the turn as soon as it has begun.
+    // The first one that starts has the turn.
     while cache.scrub_turn().unwrap().is_some() {
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -64,7 +64,7 @@ fn several_servers_of_one_volume_scrub_by_turns() {
 }
 
 #[test]
-fn a_server_that_is_told_not_to_does_not() {
+fn a_server_with_scrub_off_does_not_scrub() {
     let origin = Origin::answering(|asked| (200, "Cache-Control: max-age=600".to_owned(), page(&asked.target)));
     let volume = Volume::new();
     let server = served(&volume, &origin, "scrub = \"0s\"\n");

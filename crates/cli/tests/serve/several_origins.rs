@@ -1,11 +1,11 @@
-//! Several origins: they take turns; one that is not there is not noticed.
+//! Several origins take turns, and clients don't notice an unreachable one.
 
 use crate::common::client::Reply;
 use crate::common::origin::{Origin, nobody};
 use crate::common::server::Server;
 
 #[test]
-fn they_take_turns_and_share_what_is_stored() {
+fn they_take_turns_and_share_stored_responses() {
     let origins = [(); 3].map(|()| Origin::counting("Cache-Control: max-age=60"));
     let urls = origins.each_ref().map(Origin::url);
     let server = Server::start(urls.iter().flat_map(|url| ["--origin", url]));
@@ -19,7 +19,7 @@ fn they_take_turns_and_share_what_is_stored() {
 }
 
 #[test]
-fn one_that_is_not_there_is_not_noticed() {
+fn clients_do_not_notice_an_unreachable_one() {
     let origin = Origin::counting("");
     let dead = format!("http://{}", nobody());
     let server = Server::start(["--origin", &dead, "--origin", &origin.url()]);
@@ -30,7 +30,7 @@ fn one_that_is_not_there_is_not_noticed() {
 }
 
 #[test]
-fn if_none_is_there_clients_are_told() {
+fn clients_get_502_if_all_are_unreachable() {
     let urls = [(); 2].map(|()| format!("http://{}", nobody()));
     let server = Server::start(urls.iter().flat_map(|url| ["--origin", url]));
     for number in 0..10 {

@@ -1,4 +1,4 @@
-//! SIGHUP ends nothing: it opens the access log anew, and says that nothing was reloaded.
+//! SIGHUP doesn't end the server: it reopens the access log, and logs that nothing was reloaded.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use crate::common::origin::Origin;
 use crate::common::server::Server;
 
 #[test]
-fn the_server_goes_on_and_the_log_is_opened_anew() {
+fn the_server_goes_on_and_reopens_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let (log, aside) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
     let origin = Origin::counting("Cache-Control: max-age=60");

@@ -1,4 +1,4 @@
-//! One server answers for several hosts, by a file.
+//! One server answers for several hosts, with a configuration file.
 
 use crate::common::origin::Origin;
 use crate::common::server::{Server, Site};
@@ -25,7 +25,7 @@ fn the_host_decides_which_site_answers() {
 }
 
 #[test]
-fn the_origin_is_told_of_the_client_by_what_the_key_has() {
+fn the_origin_gets_the_fields_of_the_client_that_the_key_has() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = Server::over_site(&origin.url(), "hosts = [\"a.example\"]\naliases = [\"b.example\"]\n");
     server.ask("GET", "http://b.example/x/../y?z", &["X-Forwarded-For: 192.0.2.9", "X-Forwarded-Host: evil.example"]);
@@ -49,7 +49,7 @@ fn files_come_before_the_origin() {
 }
 
 #[test]
-fn a_request_of_the_old_version_needs_no_host() {
+fn a_request_of_http_1_0_needs_no_host() {
     use std::io::{Read as _, Write as _};
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = Server::over_origin(&origin.url());
@@ -62,7 +62,7 @@ fn a_request_of_the_old_version_needs_no_host() {
 }
 
 #[test]
-fn origins_are_checked_as_the_file_says() {
+fn origins_get_the_configured_health_checks() {
     let well = Origin::answering(|asked| (200, String::new(), asked.target.clone().into_bytes()));
     let ill =
         Origin::answering(|asked| (if asked.target == "/health" { 500 } else { 200 }, String::new(), b"ill".to_vec()));
@@ -77,7 +77,7 @@ fn origins_are_checked_as_the_file_says() {
 }
 
 #[test]
-fn a_root_is_served_as_the_file_says() {
+fn a_root_is_served_as_configured() {
     let site = Site::new();
     for (name, text) in [("start.html", "start"), ("page.css", "plain"), ("page.css.gz", "packed"), (".hidden", "dot")]
     {

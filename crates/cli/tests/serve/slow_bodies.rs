@@ -1,4 +1,4 @@
-//! Clients that send the bodies of their requests too slowly get 408, and hold no place at the origin. All times here are settings.
+//! Clients that send the bodies of their requests too slowly get 408, and don't block the origin. All times here are settings.
 
 use std::convert::Infallible;
 use std::io::{Read as _, Write as _};
@@ -21,7 +21,7 @@ use crate::common::client::{Reply, connect, parse};
 use crate::common::origin::{Origin, respond};
 use crate::common::server::Server;
 
-/// How many slow clients there are, and how many requests the origin answers at a time.
+/// The number of slow clients, and of the requests that the origin answers at a time.
 const SLOW: usize = 200;
 const PLACES: usize = 4;
 /// How often a slow client sends a byte.
@@ -33,7 +33,7 @@ fn server(limits: &str, origin: &Origin) -> Server {
     Server::configured(&format!("{limits}[[site]]\norigins = [\"{}\"]\n", origin.url()))
 }
 
-/// Sends a head that announces so many bytes. The client would keep the connection.
+/// Sends a head that announces this many bytes. The client would keep the connection.
 fn begin(server: &Server, method: &str, length: usize) -> TcpStream {
     begin_and(server, method, length, "keep-alive")
 }
@@ -45,7 +45,7 @@ fn begin_and(server: &Server, method: &str, length: usize, then: &str) -> TcpStr
     client
 }
 
-/// Sends a byte now and then until the server closes the connection, and gives what it said.
+/// Sends a byte now and then until the server closes the connection, and returns the server's bytes.
 fn dawdle(mut client: TcpStream) -> Reply {
     client.set_read_timeout(Some(NOW_AND_THEN)).unwrap();
     let (mut said, mut piece) = (Vec::new(), [0; 1000]);
@@ -54,7 +54,7 @@ fn dawdle(mut client: TcpStream) -> Reply {
             Ok(0) => return parse(&said, false),
             Ok(count) => said.extend(&piece[..count]),
             Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted) => {
-                // The server may have closed it: the next read tells.
+                // The server may have closed it, which the next read shows.
                 let _ = client.write_all(b"x");
             }
             // What came before the connection was reset has been read.
@@ -63,7 +63,7 @@ fn dawdle(mut client: TcpStream) -> Reply {
     }
 }
 
-/// Reads so many bytes, or to the end of what comes.
+/// Reads this many bytes, or up to the end of the stream.
 fn read_body(stream: &mut TcpStream, length: &str) -> u64 {
     std::io::copy(&mut stream.take(length.parse().unwrap_or(0)), &mut std::io::sink()).unwrap_or(0)
 }
@@ -110,7 +110,7 @@ fn the_whole_body_has_a_time() {
         read_body(stream, asked.field("content-length"));
     });
     let server = server("[server]\n[server.limits]\nbody_rate_min = 0\nbody_timeout = \"300ms\"\n", &origin);
-    assert_refused(&dawdle(begin(&server, "POST", 1_000_000)), "did not come within 300 ms");
+    assert_refused(&dawdle(begin(&server, "POST", 1_000_000)), "did not send the request's body within 300 ms");
 }
 
 #[test]
@@ -127,14 +127,14 @@ fn a_client_that_is_slow_but_not_too_slow() {
         let bytes = read_body(stream, asked.field("content-length")).to_string();
         respond(stream, 200, "", bytes.len(), bytes.as_bytes());
     });
-    // Each byte brings as much time as there is.
+    // Each byte earns the full time again.
     let server = server("[server]\n[server.limits]\nbody_rate_min = 1\nbody_grace = \"1m\"\n", &origin);
     let reply = dawdle(begin_and(&server, "POST", 10, "close"));
     assert_eq!((reply.status, reply.text()), (200, "10"));
 }
 
 #[test]
-fn an_origin_that_takes_nothing_is_not_the_clients_fault() {
+fn a_client_is_not_late_while_the_origin_takes_nothing() {
     const LENGTH: usize = 16 << 20;
     let (begun, has_begun) = channel();
     let (go_on, may_go_on): (Sender<()>, Receiver<()>) = channel();
@@ -164,7 +164,7 @@ fn an_origin_that_takes_nothing_is_not_the_clients_fault() {
 }
 
 #[test]
-fn an_origin_that_answers_before_the_body_is_there_is_let_go_of() {
+fn an_origin_that_answers_before_the_body_is_released() {
     let (ended, has_ended) = channel();
     let ended = Mutex::new(ended);
     let origin = Origin::raw(move |asked, stream| {
@@ -177,7 +177,7 @@ fn an_origin_that_answers_before_the_body_is_there_is_let_go_of() {
     assert!(has_ended.recv().unwrap() < 1_000_000);
 }
 
-/// A body of which no more than a piece comes.
+/// A body that never continues after its first piece.
 struct Stuck(Option<Bytes>);
 
 impl Body for Stuck {
@@ -193,7 +193,7 @@ impl Body for Stuck {
 }
 
 #[tokio::test]
-async fn a_stream_of_http_2_ends_alone() {
+async fn a_late_stream_of_http_2_does_not_end_the_others() {
     let origin = Origin::raw(|asked, stream| {
         if asked.method == "GET" {
             return respond(stream, 200, "", 4, b"page");

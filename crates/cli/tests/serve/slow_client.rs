@@ -1,4 +1,4 @@
-//! One client reads slowly, or not at all. Others are not held up by it, and it still gets every byte.
+//! One client reads slowly, or not at all. It doesn't delay other clients, and still gets every byte.
 
 use std::io::Read as _;
 
@@ -12,7 +12,7 @@ fn page() -> Vec<u8> {
 }
 
 #[test]
-fn a_fill_does_not_wait_for_the_client_who_began_it() {
+fn a_fill_does_not_wait_for_the_client_that_began_it() {
     let volume = Volume::sized("16M");
     let origin = Origin::answering(|_| (200, "Cache-Control: max-age=60".to_owned(), page()));
     let server = Server::spawn(&mut volume.command(["serve", "--listen", "127.0.0.1:0", "--origin", &origin.url()]));

@@ -1,4 +1,4 @@
-//! The origin takes too long: 504 if it never began, a connection cut off if it stops in the middle.
+//! The origin takes too long: clients get 504 if it never begins, and an incomplete body if it stops in the middle.
 
 use std::io::Write as _;
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! The origin is gone, or hangs up without an answer: what is stored and stale is sent for a bounded time, where nothing forbids
-//! it (RFC 9111, section 4.2.4).
+//! The origin is unreachable, or closes the connection without a response: Eyewall sends stale responses for a bounded time, unless
+//! something forbids it (RFC 9111, section 4.2.4).
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::origin::{Origin, respond};
 use crate::common::server::Server;
 
-/// An origin that answers until it is told to hang up on everybody. What it answers is stale as it comes.
+/// An origin that answers until it is told to close all connections. Its responses are stale from the start.
 fn origin(fields: &'static str) -> (Origin, Arc<AtomicBool>) {
     let is_gone = Arc::new(AtomicBool::new(false));
     let hangs_up = Arc::clone(&is_gone);

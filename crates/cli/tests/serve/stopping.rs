@@ -1,4 +1,4 @@
-//! A signal to stop: requests that run are answered to their end, then the server is gone.
+//! A signal stops the server gracefully: it answers the requests in flight, and then ends.
 
 use std::io::Read as _;
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ fn signal(server: &Server, signal: Signal) {
 }
 
 #[test]
-fn both_signals_end_an_idle_server_in_order() {
+fn both_signals_end_an_idle_server_gracefully() {
     for number in [Signal::TERM, Signal::INT] {
         let site = Site::new();
         let mut server = Server::over_folder(site.path());
@@ -66,7 +66,7 @@ fn a_running_request_is_answered_first() {
     wait_for_arrival.recv().unwrap();
 
     signal(&server, Signal::TERM);
-    // New connections are refused as soon as the signal was seen.
+    // The server refuses new connections as soon as it has seen the signal.
     while TcpStream::connect(server.address).is_ok() {}
     release.send(()).unwrap();
 

@@ -1,4 +1,4 @@
-//! Request lines that are odd, long or of a later version.
+//! Request lines that are odd, long, or of a later version.
 
 use std::io::{Read as _, Write as _};
 
@@ -9,7 +9,7 @@ use crate::common::server::Server;
 const FRESH: &str = "Cache-Control: max-age=600";
 const FIELDS: &str = "\r\nHost: test\r\nConnection: close\r\n\r\n";
 
-/// What the server says to these bytes, until it closes.
+/// The server's response to these bytes, until it closes.
 fn exchange(server: &Server, bytes: &str) -> String {
     let mut stream = connect(server.address);
     // A server that refuses the beginning doesn't read the rest.
@@ -41,7 +41,7 @@ fn a_fragment_is_refused() {
         assert_eq!(reply.body.is_empty(), line.starts_with("HEAD"), "{line}");
         assert_eq!((reply.field("connection"), reply.field("date").len()), ("close", 29), "{line}");
     }
-    // Behind a request that is answered from the volume, too.
+    // The same after a request that is answered from the volume.
     let said = exchange(
         &server,
         &format!("GET /a HTTP/1.1\r\nHost: test\r\n\r\nGET /a#b HTTP/1.1{FIELDS}GET /a HTTP/1.1{FIELDS}"),
@@ -52,7 +52,7 @@ fn a_fragment_is_refused() {
 }
 
 #[test]
-fn a_later_minor_version_is_taken_for_1_1() {
+fn a_later_minor_version_counts_as_1_1() {
     let origin = Origin::counting(FRESH);
     let server = Server::over_origin(&origin.url());
     for version in ["1.2", "1.9"] {
@@ -71,7 +71,7 @@ fn a_later_minor_version_is_taken_for_1_1() {
 fn a_target_without_end_is_refused_as_too_long() {
     let origin = Origin::counting(FRESH);
     let server = Server::over_origin(&origin.url());
-    // As long as may be; then longer than a key, than a head, and without an end.
+    // The longest target; then longer than a key, longer than a head, and without an end.
     let target = |bytes: usize| format!("/{}", "a".repeat(bytes - 1));
     assert_eq!(ask(&server, &format!("GET {} HTTP/1.1", target(60_000))).status, 200);
     for bytes in [64_520, 65_530, 70_000, 300_000] {
@@ -80,7 +80,7 @@ fn a_target_without_end_is_refused_as_too_long() {
     }
     let reply = ask(&server, &format!("GET /{}#x HTTP/1.1", target(30_000)));
     assert_eq!(reply.status, 400);
-    // Long fields are another thing.
+    // Long fields have another status.
     let fields = format!("X-Long: {}\r\n", "a".repeat(70_000));
     assert!(exchange(&server, &format!("GET / HTTP/1.1\r\n{fields}{FIELDS}")).starts_with("HTTP/1.1 431 "));
 }

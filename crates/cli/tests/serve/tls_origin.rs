@@ -1,4 +1,4 @@
-//! An origin by https: believed if an authority that we trust vouches for it, by its name; else 502.
+//! An https origin: Eyewall accepts it if a trusted authority has certified its name; otherwise clients get 502.
 
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::common::command::{eyewall, run};
 use crate::common::origin::{Origin, read, respond};
 use crate::common::server::Server;
 
-/// An authority of our own making, with its certificate in a file.
+/// An authority for the test, with its certificate in a file.
 struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: TempDir,
@@ -35,7 +35,7 @@ impl Authority {
         self.folder.path().join("ca.pem")
     }
 
-    /// What a server needs to show that it is `name`.
+    /// The certificate and the key of a server with this name.
     fn vouch(&self, name: &str) -> Arc<ServerConfig> {
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &self.issuer).unwrap();
@@ -50,7 +50,7 @@ impl Authority {
     }
 }
 
-/// Answers by the target, the host that was asked for, and what can be stored.
+/// An origin whose responses have the target and the requested host, and can be stored.
 fn answer(tls: &Arc<ServerConfig>, stream: &mut TcpStream) {
     let mut connection = ServerConnection::new(Arc::clone(tls)).unwrap();
     let mut secure = Stream::new(&mut connection, stream);
@@ -87,7 +87,7 @@ fn its_name_or_its_authority_is_wrong() {
         let origin = secure_origin(tls);
         let reply = over(&origin, "127.0.0.1", &authority).get("/");
         assert_eq!(reply.status, 502);
-        assert_eq!(reply.text(), "502 Bad Gateway: there is no secure connection to the origin\n");
+        assert_eq!(reply.text(), "502 Bad Gateway: a secure connection to the origin failed\n");
         assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; detail=origin-insecure");
     }
 }
@@ -100,11 +100,11 @@ fn it_does_not_speak_tls() {
 }
 
 #[test]
-fn a_file_of_authorities_that_is_none_is_told_at_the_start() {
+fn a_wrong_file_of_authorities_is_reported_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let (empty, absent) = (folder.path().join("empty.pem"), folder.path().join("absent.pem"));
     std::fs::write(&empty, "").unwrap();
-    for (file, code, words) in [(empty, 3, "has no certificate"), (absent, 2, "can't be read")] {
+    for (file, code, words) in [(empty, 3, "has no usable certificate"), (absent, 2, "can't be read")] {
         let mut command = eyewall();
         command.args(["serve", "--listen", "127.0.0.1:0", "--size", "8M", "--origin", "https://127.0.0.1:1"]);
         let ended = run(command.arg("--origin-ca").arg(file), b"");

@@ -1,5 +1,5 @@
-//! A value larger than the volume takes is streamed through, whole, and not stored; one that is only larger than an entry is
-//! stored in fragments.
+//! A response that is too large for the volume is streamed, and not stored. One that is only too large for an entry is stored in
+//! fragments.
 
 use std::io::Write as _;
 
@@ -37,7 +37,7 @@ fn a_file() {
 }
 
 #[test]
-fn a_response_that_tells_its_length() {
+fn a_response_with_a_length() {
     let volume = small();
     let origin = Origin::answering(|_| (200, "Cache-Control: max-age=60".to_owned(), large()));
     let server = serve(&volume, ["--origin", &origin.url()]);
@@ -49,7 +49,7 @@ fn a_response_that_tells_its_length() {
 }
 
 #[test]
-fn a_response_with_a_field_that_no_entry_can_tell() {
+fn a_response_with_a_field_that_is_too_large_for_an_entry() {
     let origin = Origin::answering(|_| {
         (200, format!("Cache-Control: max-age=60\r\nX-Long: {}", "x".repeat(70_000)), b"page".to_vec())
     });
@@ -74,7 +74,7 @@ fn a_response_whose_fields_leave_no_room_for_it() {
 }
 
 #[test]
-fn a_response_that_turns_out_to_be() {
+fn a_response_that_turns_out_to_be_too_large() {
     let volume = small();
     let origin = Origin::raw(|_, stream| {
         let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n";

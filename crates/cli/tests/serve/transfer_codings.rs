@@ -1,4 +1,4 @@
-//! Transfer codings and contents of unknown length arrive as they are, or are refused; nothing is lost on the way.
+//! Bodies with transfer codings or unknown length arrive unchanged, or are refused.
 
 use std::io::{Read as _, Write as _};
 
@@ -6,7 +6,7 @@ use crate::common::client::{connect, parse};
 use crate::common::origin::{Origin, respond};
 use crate::common::server::Server;
 
-/// An origin that answers by the framing and the content that it got. It reads to the end of a chunked content.
+/// An origin whose responses have the framing and the content of the request. It reads to the end of chunked content.
 fn echo() -> Origin {
     Origin::raw(|asked, stream| {
         let mut content = Vec::new();
@@ -50,7 +50,7 @@ fn an_unknown_coding_of_a_request_is_not_implemented() {
             format!("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: {coding}\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
         assert_eq!(sent(&server, &request).status, 501, "{coding}");
     }
-    // Where nobody knows where the body ends, it MUST be 400 (RFC 9112, section 6.3).
+    // If the end of the body is unknown, the status MUST be 400 (RFC 9112, section 6.3).
     for coding in ["gzip", "x-own", "chunked, gzip"] {
         let request =
             format!("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: {coding}\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
@@ -71,7 +71,7 @@ fn a_length_beyond_63_bits_is_refused() {
 }
 
 #[test]
-fn an_answer_of_an_unknown_coding_is_not_stored() {
+fn a_response_with_an_unknown_coding_is_not_stored() {
     let origin = Origin::raw(|_, stream| {
         let _ =
             stream.write_all(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: x-own\r\n\r\nhello");
@@ -83,7 +83,7 @@ fn an_answer_of_an_unknown_coding_is_not_stored() {
 }
 
 #[test]
-fn trace_shows_nothing_secret() {
+fn trace_reveals_no_secrets() {
     let origin = Origin::answering(|asked| {
         (200, String::new(), format!("{}{}", asked.field("cookie"), asked.field("authorization")).into_bytes())
     });

@@ -1,5 +1,5 @@
-//! A tree of files with all kinds of names, sizes and encodings is crawled twice by its links, from a folder and from an
-//! origin: every byte is that of the file, and the second time every reply comes from the volume.
+//! A client crawls a tree of files with all kinds of names, sizes and encodings twice, from a folder and from an origin. All bytes
+//! are those of the files, and the second time all replies come from the volume.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -37,18 +37,18 @@ const NAMES: [&[u8]; 18] = [
     b"packed.txt.gz",
 ];
 
-/// What a URL can't hold as it is, and all that it need not.
+/// Characters that a URL must escape, and all that it may escape.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
 
-/// Around what is read, buffered and mapped at once.
+/// Sizes around those that are read, buffered and mapped at once.
 const SIZES: [usize; 13] = [0, 1, 2, 100, 4095, 4096, 4097, 8192, 16_383, 16_384, 65_535, 65_536, 65_537];
 const LARGE: [usize; 3] = [262_144, 1_000_001, 1_900_000];
 
-/// What text files begin with: nothing, marks of UTF-8 and UTF-16, Latin-1, and what gzip begins with.
+/// Beginnings of text files: nothing, marks of UTF-8 and UTF-16, Latin-1, and the first bytes of gzip.
 const BEGINNINGS: [&[u8]; 5] =
     [b"", b"\xef\xbb\xbfgr\xc3\xbc\xc3\x9fe", b"\xff\xfeg\0r\0", b"gr\xfc\xdfe", b"\x1f\x8b\x08"];
 
-/// Files, with the path of the URL by which each is asked for.
+/// Files, each with the path of its URL.
 struct Tree {
     site: Site,
     files: BTreeMap<String, Vec<u8>>,
@@ -88,7 +88,7 @@ impl Tree {
         path
     }
 
-    /// Follows all links from the index on.
+    /// Follows all links, beginning at the index.
     fn crawl(&self, server: &Server, is_second: bool) {
         let mut seen = BTreeSet::new();
         let mut todo = VecDeque::from(["/".to_owned()]);
@@ -109,7 +109,7 @@ impl Tree {
     }
 }
 
-/// Noise that is the same for the same seed, behind this beginning as far as that fits.
+/// This beginning, and then noise that is the same for the same seed.
 fn bytes_like(beginning: &[u8], length: usize, seed: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15 ^ seed as u64;
     let noise = std::iter::repeat_with(|| {
@@ -130,7 +130,7 @@ fn served(source: &str, what: impl AsRef<OsStr>) -> Server {
 fn from_a_folder() {
     let tree = Tree::new();
     let server = served("--root", tree.site.path());
-    // The index was written last. When it has rested for long enough to be stored, so have all the others.
+    // The index was written last. When it is old enough to be stored, so are all others.
     server.get_until("/", Reply::is_hit);
     tree.crawl(&server, false);
     tree.crawl(&server, true);

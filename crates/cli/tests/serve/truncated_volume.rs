@@ -1,4 +1,4 @@
-//! Somebody truncates the volume of a server that runs. It goes on without it, from the origin or the folder, and says so once.
+//! Somebody truncates the volume of a running server. The server goes on without it, from the origin or the folder, and logs that once.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -22,9 +22,9 @@ fn truncate(volume: &Volume, bytes: u64) {
     File::options().write(true).open(volume.path()).unwrap().set_len(bytes).unwrap();
 }
 
-fn assert_told_once(log: &PathBuf) {
+fn assert_logged_once(log: &PathBuf) {
     let log = fs::read_to_string(log).unwrap();
-    let told: Vec<&str> = log.lines().filter(|line| line.contains("told once")).collect();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("logged once")).collect();
     assert!(matches!(told[..], [line] if line.contains("truncated") && line.contains("site.eye")), "{log}");
 }
 
@@ -35,7 +35,7 @@ fn page() -> Vec<u8> {
 #[test]
 fn responses_go_on_from_the_origin() {
     let origin = Origin::answering(|_| (200, "Cache-Control: max-age=60".to_owned(), page()));
-    // All of it; the values, but not the index: one of them notices it, the other one not.
+    // Truncates all of it, or the values without the index.
     for bytes in [0, 256 << 10] {
         let volume = Volume::new();
         let (mut server, log) = serve(&volume, &["--origin", &origin.url()]);
@@ -55,7 +55,7 @@ fn responses_go_on_from_the_origin() {
         assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; fwd-status=200; detail=volume-failed");
         assert_eq!(server.ask("HEAD", "/0", &[]).status, 200);
         assert!(server.child.try_wait().unwrap().is_none());
-        assert_told_once(&log);
+        assert_logged_once(&log);
     }
 }
 
@@ -72,11 +72,11 @@ fn responses_go_on_from_the_folder() {
         assert!(reply.status == 200 && reply.is_whole && reply.body == page());
         assert_eq!(reply.cache(), "Eyewall; fwd=uri-miss; detail=volume-failed");
     }
-    assert_told_once(&log);
+    assert_logged_once(&log);
 }
 
 #[test]
-fn a_purge_is_not_said_to_be_done() {
+fn a_purge_fails() {
     let origin = Origin::answering(|_| (200, "Cache-Control: max-age=60".to_owned(), page()));
     let volume = Volume::new();
     let socket = Socket::new();

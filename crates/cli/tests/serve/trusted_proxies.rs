@@ -1,4 +1,4 @@
-//! A proxy that ends TLS, or shares the load out, stands before the server: it says for whom it asks, and is believed if it is named.
+//! A proxy in front of the server ends TLS, or balances load. Eyewall believes its fields about the client if it is configured as trusted.
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -7,12 +7,12 @@ use crate::common::command::{eyewall, run};
 use crate::common::origin::{Asked, Origin};
 use crate::common::server::Server;
 
-/// What the tests come from is the proxy.
+/// The address of the tests is that of the proxy.
 const TRUSTED: &str = "trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]";
-/// Makes a request one for the full path; nobody looks at it.
+/// A field that forces the full path, and has no other effect.
 const FULL_PATH: &str = "TE: trailers";
 
-/// Sends who comes by `http` elsewhere, as applications behind TLS do.
+/// Redirects clients of `http`, as applications behind TLS do.
 fn insists_on_tls(asked: &Asked) -> (u16, String, Vec<u8>) {
     match asked.field("x-forwarded-proto") {
         "https" => (200, "Cache-Control: max-age=60".to_owned(), b"page".to_vec()),
@@ -25,7 +25,7 @@ fn behind_a_proxy(origin: &Origin, server: &str, site: &str) -> Server {
 }
 
 #[test]
-fn what_it_says_goes_on_to_the_origin_with_its_own_address_behind_it() {
+fn its_fields_go_on_to_the_origin_with_its_own_address_added() {
     let origin = Origin::counting("Cache-Control: no-store");
     let server = behind_a_proxy(&origin, TRUSTED, "");
     let said = [
@@ -57,7 +57,7 @@ fn what_it_says_goes_on_to_the_origin_with_its_own_address_behind_it() {
 }
 
 #[test]
-fn the_client_addresses_of_delivery_networks_are_a_trusted_proxys_to_tell() {
+fn only_trusted_proxies_may_send_the_client_addresses_of_delivery_networks() {
     let said =
         ["CF-Connecting-IP: 192.0.2.7", "True-Client-IP: 192.0.2.7", "Client-IP: 192.0.2.7", "Proxy: http://evil"];
     for (settings, expected) in [("", ""), (TRUSTED, "192.0.2.7")] {
@@ -75,7 +75,7 @@ fn the_client_addresses_of_delivery_networks_are_a_trusted_proxys_to_tell() {
 }
 
 #[test]
-fn a_rule_on_what_a_trusted_proxy_says_means_both_ways() {
+fn a_rule_on_fields_of_a_trusted_proxy_applies_on_both_paths() {
     let origin = Origin::counting("Cache-Control: max-age=600");
     let rule = "[[site.rule]]\nheader = { cf-connecting-ip = \"10.*\" }\nbypass = true\n";
     let server = behind_a_proxy(&origin, TRUSTED, rule);
@@ -88,7 +88,7 @@ fn a_rule_on_what_a_trusted_proxy_says_means_both_ways() {
 }
 
 #[test]
-fn who_is_not_named_says_nothing() {
+fn an_untrusted_proxy_is_not_believed() {
     let origin = Origin::counting("Cache-Control: no-store");
     let server = behind_a_proxy(&origin, "trusted_proxies = [\"192.0.2.0/24\"]", "");
     let lies = ["X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.example"];
@@ -99,7 +99,7 @@ fn who_is_not_named_says_nothing() {
 }
 
 #[test]
-fn what_came_by_tls_is_stored_apart_on_both_ways() {
+fn responses_for_tls_clients_are_stored_apart_on_both_paths() {
     let origin = Origin::answering(insists_on_tls);
     let server = behind_a_proxy(&origin, TRUSTED, "");
     let by_tls = ["X-Forwarded-Host: shop.example", "X-Forwarded-Proto: https", "X-Forwarded-For: 192.0.2.7"];
@@ -109,7 +109,7 @@ fn what_came_by_tls_is_stored_apart_on_both_ways() {
     {
         for (asked_before, extra) in [(false, &[][..]), (true, &[]), (true, &[FULL_PATH])] {
             let reply = server.ask("GET", "/", &[fields, extra].concat());
-            // What is stored by another thread is there a little later; until then the request joins the one before.
+            // Another thread stores it a little later; until then the request joins the one before.
             let is_shared = reply.is_hit() || reply.cache().contains("collapsed");
             assert_eq!((reply.status, is_shared), (status, asked_before), "{fields:?}, {}", reply.cache());
         }
@@ -136,20 +136,20 @@ fn the_site_is_that_of_the_host_that_it_names() {
 }
 
 #[test]
-fn a_purge_is_of_whom_it_asks_for_and_means_both_schemes() {
+fn a_purge_counts_as_the_clients_and_covers_both_schemes() {
     let origin = Origin::answering(insists_on_tls);
     let server = behind_a_proxy(&origin, TRUSTED, "");
     let by_tls = ["X-Forwarded-Proto: https"];
     let fill = || {
         for fields in [&by_tls[..], &[]] {
-            // What is stored by another thread is there a little later.
+            // Another thread stores it a little later.
             while !server.ask("GET", "/", fields).is_hit() {}
         }
     };
     fill();
     let refused = server.ask("PURGE", "/", &["X-Forwarded-For: 127.0.0.1, 192.0.2.7"]);
     assert_eq!((refused.status, server.get("/").is_hit()), (403, true));
-    // Who asks in the end is not to be known: whoever that is, it isn't the proxy.
+    // The real client is unknown, and in any case not the proxy.
     for chain in ["203.0.113.9, unknown", "203.0.113.9, unix:", "fe80::1%eth0", "203.0.113.9,"] {
         let chain = format!("X-Forwarded-For: {chain}");
         assert_eq!(server.ask("PURGE", "/", &[&chain]).status, 403, "{chain}");
@@ -163,7 +163,7 @@ fn a_purge_is_of_whom_it_asks_for_and_means_both_schemes() {
 }
 
 #[test]
-fn a_change_by_tls_forgets_what_was_stored_by_tls() {
+fn a_change_by_tls_invalidates_responses_for_tls_clients() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = behind_a_proxy(&origin, TRUSTED, "");
     let by_tls = ["X-Forwarded-Proto: https"];
@@ -174,7 +174,7 @@ fn a_change_by_tls_forgets_what_was_stored_by_tls() {
 }
 
 #[test]
-fn the_log_tells_of_whom_it_asks_for() {
+fn the_log_has_the_address_of_the_real_client() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("access.log");
     let origin = Origin::counting("Cache-Control: max-age=60");
@@ -199,7 +199,7 @@ fn the_log_tells_of_whom_it_asks_for() {
 }
 
 #[test]
-fn a_check_tells_who_is_trusted_and_what_is_no_network() {
+fn check_shows_trusted_proxies_and_reports_wrong_networks() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("eyewall.toml");
     let check = |networks: &str| {
@@ -211,11 +211,11 @@ fn a_check_tells_who_is_trusted_and_what_is_no_network() {
     let (code, text) = check("\"127.0.0.1\", \"10.0.0.0/8\"");
     assert!(code == 0 && text.contains("127.0.0.1, 10.0.0.0/8 are trusted"), "{text}");
     let (code, text) = check("\"localhost\"");
-    assert!(code == 2 && text.contains("`localhost` is no network"), "{text}");
+    assert!(code == 2 && text.contains("`localhost` is not a network"), "{text}");
 }
 
 #[test]
-fn rules_see_the_host_that_it_names_by_either_way() {
+fn rules_see_the_host_that_it_names_on_both_paths() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let site = "hosts = [\"shop.example\"]\naliases = [\"www.shop.example\"]\n\
                 [[site.rule]]\nheader = { Host = \"www.shop.example\" }\nbypass = true\n";
@@ -231,7 +231,7 @@ fn rules_see_the_host_that_it_names_by_either_way() {
 }
 
 #[test]
-fn it_cannot_mend_what_is_no_request() {
+fn its_fields_do_not_make_a_malformed_request_valid() {
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = behind_a_proxy(&origin, TRUSTED, "");
     let named = "X-Forwarded-Host: test";

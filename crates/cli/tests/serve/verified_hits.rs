@@ -1,4 +1,4 @@
-//! Somebody writes into the volume of a server that runs, into the middle of a page. With `verify_hits` nobody gets it.
+//! Somebody writes into the volume of a running server, into the middle of a page. With `verify_hits` no client gets that page.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -12,7 +12,7 @@ fn page() -> Vec<u8> {
     (0..=250).cycle().take(20_000).collect()
 }
 
-/// Changes bytes of the page where the volume has it.
+/// Changes bytes of the page in the volume.
 fn damage(volume: &Volume) {
     let (bytes, page) = (fs::read(volume.path()).unwrap(), page());
     let at = bytes.windows(page.len()).position(|part| part == page).unwrap();

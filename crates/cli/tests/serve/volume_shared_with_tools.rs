@@ -1,4 +1,4 @@
-//! The server's volume is an ordinary one: the tools see its entries, remove them, and put things of their own there.
+//! The server's volume is an ordinary one: the tools list its entries, remove them, and put others.
 
 use crate::common::client::Reply;
 use crate::common::command::{Volume, run};
@@ -14,7 +14,7 @@ fn entries_are_named_by_their_address_and_can_be_removed() {
     let volume = Volume::new();
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = serve(&volume, &origin);
-    // A value is stored when its client has it already.
+    // The client gets the response before it is stored.
     assert_eq!(server.get_until("/a?b", Reply::is_hit).text(), "1");
     let key = "http://test/a?b";
     assert_eq!(volume.run(["get", key]).text(), "1");
@@ -24,7 +24,7 @@ fn entries_are_named_by_their_address_and_can_be_removed() {
 }
 
 #[test]
-fn a_value_that_is_no_response_of_ours_is_a_miss_and_is_replaced() {
+fn a_value_that_is_not_a_stored_response_is_a_miss_and_is_replaced() {
     let volume = Volume::new();
     let origin = Origin::counting("Cache-Control: max-age=60");
     let key = "http://test/";
@@ -46,7 +46,7 @@ fn a_server_that_starts_again_finds_what_the_last_one_stored() {
 }
 
 #[test]
-fn two_servers_share_what_they_fetch() {
+fn two_servers_share_stored_responses() {
     let volume = Volume::new();
     let origin = Origin::counting("Cache-Control: max-age=60");
     let (one, two) = (serve(&volume, &origin), serve(&volume, &origin));

@@ -1,11 +1,11 @@
-//! An administrator has an access log and asks how large the cache should be.
+//! An operator has an access log and wants to know how large the cache should be.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 use crate::command::{Ended, Volume, eyewall, run};
 
-/// Two hundred pages of 10,000 bytes, asked for in turn, three times: 2 MB of entries, of whose requests two thirds can hit.
+/// Two hundred pages of 10,000 bytes, each requested three times in turn: 2 MB of entries. Two thirds of the requests can hit.
 fn pages() -> String {
     let mut log = String::new();
     for number in 0..600 {
@@ -33,7 +33,7 @@ fn close(value: &serde_json::Value, expected: f64) -> bool {
 }
 
 #[test]
-fn a_volume_that_holds_all_hits_whatever_is_not_new() {
+fn a_volume_that_holds_everything_misses_only_first_requests() {
     let advice = json(&["--size", "8M"], pages().as_bytes());
     assert_eq!((&advice["lines"], &advice["requests"], &advice["keys"]), (&600.into(), &600.into(), &200.into()));
     assert!(close(&advice["sizes"][0]["object_hits"]["ratio"], 2.0 / 3.0), "{advice}");
@@ -43,7 +43,7 @@ fn a_volume_that_holds_all_hits_whatever_is_not_new() {
 }
 
 #[test]
-fn the_default_sizes_reach_from_what_is_too_small_to_what_holds_all() {
+fn the_default_sizes_reach_from_too_small_to_large_enough() {
     let advice = json(&[], pages().as_bytes());
     let sizes = advice["sizes"].as_array().unwrap();
     let hits = |point: &serde_json::Value| point["object_hits"]["ratio"].as_f64().unwrap();
@@ -51,18 +51,18 @@ fn the_default_sizes_reach_from_what_is_too_small_to_what_holds_all() {
     assert!(close(&sizes.last().unwrap()["object_hits"]["ratio"], 2.0 / 3.0), "{advice}");
     let recommended = advice["recommended_bytes"].as_u64().unwrap();
     assert!((2 << 20..=4 << 20).contains(&recommended), "the pages are 2 MB: {advice}");
-    assert!(close(&advice["more"][1]["object_hits_points"], 0.0), "more buys nothing: {advice}");
+    assert!(close(&advice["more"][1]["object_hits_points"], 0.0), "more gains nothing: {advice}");
 }
 
 #[test]
-fn who_has_too_little_is_told_what_more_would_buy() {
+fn the_gain_of_a_larger_volume_is_shown() {
     let advice = json(&["--now", "1536K"], pages().as_bytes());
     assert_eq!(advice["base"]["size_bytes"], 1536 << 10);
     assert_eq!(advice["more"][1]["size_bytes"], 3 << 20);
     assert!(advice["more"][1]["object_hits_points"].as_f64().unwrap() > 10.0, "{advice}");
     let text = advise(&["--now", "1536K"], pages().as_bytes());
     assert!(text.text().contains("now          1.5 MiB hits "), "{}", text.text());
-    assert!(text.text().contains("2 times      3 MiB buys +"), "{}", text.text());
+    assert!(text.text().contains("2 times      3 MiB gains +"), "{}", text.text());
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn people_get_a_curve_a_table_and_a_command() {
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "no progress where there is no terminal");
     for part in [
         "standard input   600 lines: 600 requests of 5.7 MiB count, for 200 keys\n",
-        "one-hit      0.0 % of the keys, 0.0 % of their bytes, were asked for once only\n",
+        "one-hit      0.0 % of the keys, 0.0 % of their bytes, were requested only once\n",
         "at best      66.7 % of requests can hit",
         "misses   ",
         "     SIZE      OBJECT HITS ",
@@ -83,7 +83,7 @@ fn people_get_a_curve_a_table_and_a_command() {
 }
 
 #[test]
-fn every_form_of_log_says_the_same() {
+fn every_format_of_a_log_gives_the_same_figures() {
     let ncsa = pages();
     let (mut plain, mut objects) = (String::new(), String::new());
     for line in ncsa.lines() {
@@ -122,7 +122,7 @@ fn several_logs_are_one() {
 }
 
 #[test]
-fn only_answers_that_a_cache_could_give_count() {
+fn only_responses_that_a_cache_could_give_count() {
     let line = |request: &str, status: u16, bytes: &str| format!("h - - [t] \"{request}\" {status} {bytes}\n");
     let log = [
         line("GET /a HTTP/1.1", 200, "5000"),
@@ -143,7 +143,7 @@ fn only_answers_that_a_cache_could_give_count() {
 }
 
 #[test]
-fn what_no_entry_may_hold_misses_and_is_told() {
+fn objects_that_are_too_large_for_an_entry_miss_and_are_reported() {
     let advice = json(&["--size", "1M", "--size", "64M"], "large 100000\nsmall 100\n".repeat(10).as_bytes());
     let (small, large) = (&advice["sizes"][0], &advice["sizes"][1]);
     assert_eq!((&small["too_large_requests"], &large["too_large_requests"]), (&10.into(), &0.into()));

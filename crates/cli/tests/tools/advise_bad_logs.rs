@@ -1,4 +1,4 @@
-//! A log may be anything: what can't be read is counted, and where nothing can be read, that is said.
+//! A log may have any bytes: `advise` counts unreadable lines, and reports a file that is not a log.
 
 use crate::command::{Ended, Volume, eyewall, run};
 
@@ -7,7 +7,7 @@ fn advise(words: &[&str], log: &[u8]) -> Ended {
 }
 
 #[test]
-fn bad_lines_are_counted_and_left_out() {
+fn bad_lines_are_counted_and_skipped() {
     let ended = advise(&[], b"key 100\n\nthree words here\n\xff\xfe\x00\nkey 100\nkey x\n");
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(ended.text().contains("5 lines: 2 requests of 200 B count, for 1 key\n"), "{}", ended.text());
@@ -23,14 +23,14 @@ fn a_line_without_an_end_is_one_bad_line() {
 }
 
 #[test]
-fn what_is_no_log_is_a_wrong_command_line() {
+fn a_file_that_is_not_a_log_is_a_usage_error() {
     let binary: Vec<u8> = (0..100_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     for (log, words) in [
-        (&b"Dear Sir,\nthis is a letter.\n"[..], "is no access log"),
-        (&binary, "is no access log"),
+        (&b"Dear Sir,\nthis is a letter.\n"[..], "is not an access log"),
+        (&binary, "is not an access log"),
         (b"", "no request to replay"),
         (b"\n\n", "no request to replay"),
-        (b"h - - [t] \"POST / HTTP/1.1\" 200 5\n", "none is a successful GET"),
+        (b"h - - [t] \"POST / HTTP/1.1\" 200 5\n", "(1) is a successful GET"),
     ] {
         let ended = advise(&[], log);
         assert_eq!((ended.code, ended.text()), (2, ""), "{words}: {}", ended.stderr);
@@ -41,14 +41,14 @@ fn what_is_no_log_is_a_wrong_command_line() {
 }
 
 #[test]
-fn a_gzip_file_that_is_cut_short_can_not_be_read() {
+fn a_truncated_gzip_file_can_not_be_read() {
     let ended = advise(&[], b"\x1f\x8b\x08\x00\x00\x00");
     assert_eq!((ended.code, ended.text()), (3, ""));
     assert!(ended.stderr.contains("can't read the log from standard input"), "{}", ended.stderr);
 }
 
 #[test]
-fn a_log_that_is_not_there_is_told() {
+fn a_missing_log_is_reported() {
     let volume = Volume::absent();
     for path in [volume.path(), volume.folder().to_owned()] {
         let ended = run(eyewall().arg("advise").arg(&path), b"");
@@ -58,7 +58,7 @@ fn a_log_that_is_not_there_is_told() {
 }
 
 #[test]
-fn sizes_that_can_not_be_are_refused() {
+fn impossible_sizes_are_refused() {
     for words in [["--size", "4K"], ["--size", "0"], ["--size", "big"], ["--now", "1K"], ["--format", "xml"]] {
         let ended = advise(&words, b"key 100\n");
         assert_eq!((ended.code, ended.text()), (2, ""), "{words:?}: {}", ended.stderr);
@@ -66,6 +66,6 @@ fn sizes_that_can_not_be_are_refused() {
     let ended = advise(&["--exact", "--size", "1000T"], b"key 100\n");
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("--exact needs"), "{}", ended.stderr);
-    // A sample fits wherever the size may be; without a footprint there is nothing to fill it with.
+    // A sample fits into memory for any size.
     assert_eq!(advise(&["--size", "1T"], b"key 100\nkey 100\n").code, 0);
 }

@@ -1,12 +1,12 @@
-//! The volume is missing, or the file is something else: each tool says so with exit code 3, and makes or changes
-//! nothing.
+//! The volume is missing, or the file is not a volume: each tool reports it with exit code 3, and neither creates nor changes a
+//! file.
 
 use crate::command::Volume;
 
 const TOOLS: [&[&str]; 5] = [&["put", "key", "-"], &["get", "key"], &["rm", "key"], &["ls"], &["stat"]];
 
 #[test]
-fn no_tool_makes_a_volume() {
+fn no_tool_creates_a_volume() {
     let volume = Volume::absent();
     for words in TOOLS {
         let ended = volume.run(words);
@@ -31,7 +31,7 @@ fn a_foreign_file_is_refused_and_not_changed() {
 }
 
 #[test]
-fn a_folder_is_no_volume() {
+fn a_folder_is_not_a_volume() {
     let volume = Volume::absent();
     std::fs::create_dir(volume.path()).unwrap();
     for words in TOOLS {

@@ -1,4 +1,4 @@
-//! The reader of the output goes away early, as `head` does: no complaint, no error.
+//! The reader closes the output early, as `head` does: that is no error.
 
 use std::process::Stdio;
 

@@ -1,4 +1,4 @@
-//! A configuration is checked before it is used: what it would serve, or all that is wrong with it at once.
+//! An operator checks a configuration: `check` shows its effect, or all its mistakes at once.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::expected::expect;
 
 const EXAMPLE: &str = include_str!("../../../../docs/examples/eyewall.toml");
 
-/// The example of the documents, with the folders that it names below this one.
+/// The example of the documentation, with its folders below this one.
 fn example(folder: &Path) -> String {
     for name in ["var/log/eyewall", "run/eyewall", "var/cache/eyewall", "srv/www"] {
         std::fs::create_dir_all(folder.join(name)).unwrap();
@@ -28,13 +28,13 @@ fn the_documented_example_is_sound() {
 }
 
 #[test]
-fn folders_that_come_later_are_told_so() {
+fn missing_folders_get_a_hint_about_systemd() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("eyewall.toml");
     std::fs::write(&file, EXAMPLE.replace("\"/", "\"absent/")).unwrap();
     let ended = run(eyewall().arg("check").arg(&file).current_dir(&folder), b"");
     assert_eq!(
-        ended.stderr.matches("systemd makes the folders of a unit when it starts it").count(),
+        ended.stderr.matches("systemd creates the folders of a unit when it starts the unit").count(),
         3,
         "{}",
         ended.stderr
@@ -84,7 +84,7 @@ root = "no/such/folder"
 "#;
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("wrong.toml"), WRONG).unwrap();
     let ended = run(eyewall().args(["check", "wrong.toml"]).current_dir(&folder), b"");
@@ -93,7 +93,7 @@ fn all_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
-fn programs_get_the_places_of_what_is_wrong() {
+fn programs_get_the_places_of_mistakes() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrong.toml");
     std::fs::write(&file, WRONG).unwrap();
@@ -107,7 +107,7 @@ fn programs_get_the_places_of_what_is_wrong() {
 }
 
 #[test]
-fn a_file_that_is_none_is_told_with_its_name() {
+fn a_missing_file_is_reported_with_its_name() {
     let ended = run(eyewall().args(["check", "/no/such/file.toml"]), b"");
     assert_eq!((ended.code, ended.text()), (2, ""));
     assert!(ended.stderr.contains("/no/such/file.toml") && ended.stderr.contains("can't be read"), "{}", ended.stderr);

@@ -1,4 +1,4 @@
-//! Colours are for terminals. In a file or a pipe they would be rubbish, and who doesn't want them says so.
+//! Colours are for terminals only, and a user can turn them off or on.
 
 use crate::command::{Volume, eyewall, run};
 
@@ -14,7 +14,7 @@ fn a_pipe_gets_none() {
 }
 
 #[test]
-fn who_asks_for_them_gets_them_unless_they_are_forbidden() {
+fn colours_can_be_forced_unless_they_are_forbidden() {
     let volume = Volume::new();
     for words in ["ls", "stat"] {
         let asked = run(volume.command([words]).env("CLICOLOR_FORCE", "1"), b"");
@@ -27,7 +27,7 @@ fn who_asks_for_them_gets_them_unless_they_are_forbidden() {
 }
 
 #[test]
-fn values_go_out_as_they_are() {
+fn values_are_written_unchanged() {
     let volume = Volume::new();
     volume.put("key", b"\x1b[31mred\x1b[0m");
     assert_eq!(volume.run(["get", "key"]).stdout, b"\x1b[31mred\x1b[0m");

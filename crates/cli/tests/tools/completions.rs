@@ -1,9 +1,9 @@
-//! A shell learns the command line from the command itself.
+//! The command writes completion scripts for shells.
 
 use crate::command::{eyewall, run};
 
 #[test]
-fn every_shell_learns_every_verb() {
+fn every_script_has_every_verb() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(eyewall().args(["completions", shell]), b"");
         assert_eq!((script.code, script.stderr.as_str()), (0, ""), "{shell}");
@@ -15,6 +15,6 @@ fn every_shell_learns_every_verb() {
 }
 
 #[test]
-fn a_shell_that_nobody_knows_is_a_wrong_command_line() {
+fn an_unknown_shell_is_a_usage_error() {
     assert_eq!(run(eyewall().args(["completions", "c:\\"]), b"").code, 2);
 }

@@ -1,11 +1,11 @@
-//! A copy of a volume. Looking at it changes nothing and shows what can be proved; who writes to it keeps that.
+//! A copy of a volume: reading it changes nothing and shows the entries that can be verified; writing to it keeps those.
 
 use std::fs;
 
 use crate::command::Volume;
 
 #[test]
-fn a_look_at_a_copy_leaves_it_as_it_is() {
+fn reading_a_copy_does_not_change_it() {
     let volume = Volume::new();
     volume.put("key", b"value");
     let copy = Volume::absent();
@@ -18,7 +18,7 @@ fn a_look_at_a_copy_leaves_it_as_it_is() {
 }
 
 #[test]
-fn who_writes_to_a_copy_keeps_what_was_in_it() {
+fn writing_to_a_copy_keeps_its_entries() {
     let volume = Volume::new();
     volume.put("key", b"value");
     let copy = Volume::absent();

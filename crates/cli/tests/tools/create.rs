@@ -1,11 +1,11 @@
-//! A volume is made once, with the size and the rights that were asked for, and never made over.
+//! `create` creates a volume once, with the given size and permissions, and never overwrites it.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use crate::command::Volume;
 
 #[test]
-fn the_file_has_the_size_that_was_asked_for_and_is_its_owners_alone() {
+fn the_file_has_the_given_size_and_only_its_owner_has_access() {
     let volume = Volume::sized("1M");
     let file = volume.path().metadata().unwrap();
     assert_eq!(file.permissions().mode() & 0o777, 0o600);
@@ -25,17 +25,17 @@ fn mode_and_group_can_be_given() {
 }
 
 #[test]
-fn what_exists_is_left_alone() {
+fn an_existing_volume_is_not_changed() {
     let volume = Volume::new();
     volume.put("key", b"value");
     let again = volume.run(["create", "--size", "4M"]);
     assert_eq!(again.code, 3);
-    assert!(again.stderr.contains("exists already and was left as it is"), "{}", again.stderr);
+    assert!(again.stderr.contains("exists already and was not changed"), "{}", again.stderr);
     assert_eq!(volume.run(["get", "key"]).text(), "value");
 }
 
 #[test]
-fn another_file_at_the_path_is_left_alone() {
+fn another_file_at_the_path_is_not_changed() {
     let volume = Volume::absent();
     std::fs::write(volume.path(), b"a letter").unwrap();
     assert_eq!(volume.run(["create", "--size", "4M"]).code, 3);
@@ -43,7 +43,7 @@ fn another_file_at_the_path_is_left_alone() {
 }
 
 #[test]
-fn limits_of_the_size_are_told() {
+fn sizes_out_of_range_are_refused_with_the_limits() {
     let volume = Volume::absent();
     for words in [vec!["--size", "4K"], vec!["--size", "1M", "--entry-bytes-max", "512K"]] {
         let ended = volume.run(["create"].iter().chain(&words));
@@ -56,18 +56,18 @@ fn limits_of_the_size_are_told() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_no_place_for_a_volume() {
+fn a_missing_folder_is_reported() {
     let volume = Volume::absent();
     let mut command = crate::command::eyewall();
     command.args(["create", "--size", "1M", "--cache"]).arg(volume.folder().join("no/such/folder/site.eye"));
     let ended = crate::command::run(&mut command, b"");
     assert_eq!(ended.code, 3);
-    assert!(ended.stderr.starts_with("eyewall: there is no folder "), "{}", ended.stderr);
-    assert!(ended.stderr.contains("make it first"), "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("eyewall: the folder "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("doesn't exist; create it first"), "{}", ended.stderr);
 }
 
 #[test]
-fn a_group_is_named_or_numbered() {
+fn a_group_can_be_given_by_name_or_number() {
     let id = rustix::process::getgid().as_raw();
     let groups = std::fs::read_to_string("/etc/group").unwrap();
     let name = groups.lines().find(|line| line.split(':').nth(2) == Some(&id.to_string()));
@@ -84,7 +84,7 @@ fn a_group_is_named_or_numbered() {
 }
 
 #[test]
-fn the_limit_of_an_entry_has_the_name_that_it_has_in_a_configuration_too() {
+fn the_limit_of_an_entry_has_the_same_name_as_in_a_configuration() {
     for flag in ["--entry-bytes-max", "--entry-max"] {
         assert_eq!(Volume::absent().run(["create", "--size", "1M", flag, "16K"]).code, 0, "{flag}");
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C while a tool works: it ends at once, by the signal, as shells and scripts expect.
+//! Ctrl-C kills a tool at once by its signal, as shells and scripts expect.
 
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -8,8 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command::{Volume, eyewall};
 
-/// The same command, which hears the signal even where these tests were started in the background by a shell, or by `nohup`:
-/// whoever ignores a signal starts others that do.
+/// The same command with the default action for the signal. A shell in the background, or `nohup`, may have started these tests
+/// with the signal ignored, and children inherit that.
 fn interruptible(command: &Command) -> Command {
     let mut heard = Command::new("env");
     heard.arg("--default-signal=INT").arg(command.get_program()).args(command.get_args());
@@ -29,7 +29,7 @@ fn a_tool_that_waits_for_input_ends_by_the_signal() {
         let mut child =
             interruptible(command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
-        // More than a pipe holds: once all of it is written, somebody reads.
+        // More than a pipe holds: once all of it is written, the tool is reading.
         input.write_all("key 1\n".repeat(30_000).as_bytes()).unwrap();
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         let ended = child.wait_with_output().unwrap();

@@ -1,4 +1,4 @@
-//! A key may be any bytes. Shown in a table it is one line, can't harm a terminal, and no two look the same.
+//! A key may be any bytes. In a table it is one line, can't control a terminal, and no two keys look the same.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -32,7 +32,7 @@ fn keys_are_bytes_for_get_and_rm_too() {
 }
 
 #[test]
-fn a_key_that_looks_like_an_option_stands_after_two_dashes() {
+fn a_key_that_looks_like_an_option_follows_two_dashes() {
     let volume = Volume::new();
     assert_eq!(crate::command::run(&mut volume.command(["put", "--", "--json"]), b"value").code, 0);
     assert_eq!(volume.run(["get", "--", "--json"]).text(), "value");

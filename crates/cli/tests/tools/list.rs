@@ -1,4 +1,4 @@
-//! What is in the volume, for people and for programs.
+//! `ls` lists the entries of the volume, for people and for programs.
 
 use crate::command::{Volume, run};
 

@@ -1,9 +1,9 @@
-//! Somebody looks for some entries among many: by a pattern, the largest, the youngest, the first few.
+//! A user looks for some entries among many: by a pattern, the largest, the youngest, the first few.
 
 use crate::command::Volume;
 use crate::expected::expect;
 
-/// Five entries of growing size. Each is older than the next by the clock, if by little.
+/// Five entries of growing size, each a little older than the next.
 fn some() -> Volume {
     let volume = Volume::new();
     for (number, key) in ["/b/1.html", "/a/2.html", "/a/b/3.html", "/a/4.css", "/a/search?q=5"].iter().enumerate() {
@@ -31,7 +31,7 @@ fn a_pattern_has_to_match_the_whole_key() {
 }
 
 #[test]
-fn a_broken_pattern_is_told() {
+fn a_broken_pattern_is_reported() {
     let list = some().run(["ls", "/[a"]);
     assert_eq!((list.code, list.text()), (2, ""));
     assert!(list.stderr.contains("/[a") && list.stderr.contains("backslash"), "{}", list.stderr);
@@ -60,9 +60,9 @@ fn a_limit_is_a_limit() {
 }
 
 #[test]
-fn the_table_looks_as_it_always_did() {
+fn the_table_is_as_expected() {
     let list = some().run(["ls", "--sort", "size"]);
-    // Only the ages differ from run to run.
+    // Only the ages differ between runs.
     let lines = list.text().lines().enumerate().map(|(number, line)| {
         let age = if number == 0 { &line[11..20] } else { "      AGE" };
         format!("{}{age}{}\n", &line[..11], &line[20..])

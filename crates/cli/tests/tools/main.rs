@@ -1,4 +1,4 @@
-//! The tools of the `eyewall` command, as a user meets them: one scenario in each file.
+//! The tools of the `eyewall` command, through its binary: one scenario in each file.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! The manual is made from the command line, and so are the helps: what they say is what there is.
+//! Manual pages and help texts are generated from the definition of the command line, so they are complete.
 
 use crate::command::{Volume, eyewall, run};
 use crate::expected::expect;
@@ -50,7 +50,7 @@ fn without_a_folder_the_main_page_is_written() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_told() {
+fn a_folder_that_cannot_be_created_is_reported() {
     let volume = Volume::absent();
     std::fs::write(volume.path(), b"a file").unwrap();
     let ended = run(eyewall().arg("man").arg(volume.path()), b"");
@@ -59,12 +59,12 @@ fn a_folder_that_cannot_be_made_is_told() {
 }
 
 #[test]
-fn the_helps_say_what_they_said() {
+fn the_help_texts_are_as_expected() {
     for words in [&["--help"][..], &["ls", "--help"], &["advise", "--help"]] {
         let help = run(eyewall().args(words).env("COLUMNS", "100"), b"");
         assert_eq!(help.code, 0);
         let name = words.join("").replace("--", "-").trim_start_matches('-').to_owned();
-        // Paragraphs of an option are parted by lines of blanks.
+        // Lines of blanks separate the paragraphs of an option.
         let lines = help.text().lines().map(|line| format!("{}\n", line.trim_end()));
         expect(&format!("{name}.txt"), &lines.collect::<String>());
     }

@@ -1,4 +1,4 @@
-//! An operator looks closer: at stripes, processes, sizes, and at what lies where.
+//! An operator looks at details: stripes, processes, sizes, and the map.
 
 use crate::command::Volume;
 
@@ -15,7 +15,7 @@ fn json(volume: &Volume, words: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn parts_are_shown_on_demand() {
+fn parts_are_shown_on_request() {
     let volume = some();
     let _cache = eyewall::Cache::open(volume.path()).unwrap();
     let plain = volume.run(["stat"]);

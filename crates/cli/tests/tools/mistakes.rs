@@ -1,8 +1,8 @@
-//! Mistakes that newcomers make: each is told with what to write instead.
+//! Mistakes of newcomers: each message says what to write instead.
 
 use crate::command::{Ended, Volume, eyewall, run};
 
-/// What `eyewall check` says of a configuration.
+/// The result of `eyewall check` for a configuration.
 fn check(text: &str) -> Ended {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("eyewall.toml");
@@ -22,7 +22,7 @@ fn is_told(ended: &Ended, all: &[&str]) {
 const SITE: &str = "[[site]]\norigins = [\"http://a\"]\n";
 
 #[test]
-fn a_mistyped_word_is_no_host() {
+fn a_mistyped_word_is_not_a_host() {
     for (wrong, right) in [("orign", "origin"), ("Origin", "origin"), ("clients", "client")] {
         let ended = check(&format!("{SITE}[site.origin]\nhost_header = \"{wrong}\"\n"));
         is_told(&ended, &[&format!("write \"{right}\""), &format!("\"{wrong}:80\"")]);
@@ -55,14 +55,14 @@ fn yes_and_no_are_true_and_false() {
 }
 
 #[test]
-fn text_in_the_place_of_a_table_is_told_with_the_table() {
+fn text_in_the_place_of_a_table_gets_the_table_as_a_hint() {
     let origin = check("[[site]]\norigin = \"http://127.0.0.1:3000\"\n");
     is_told(
         &origin,
         &[
             "`origin` is a table, not text",
             "origins = [\"http://127.0.0.1:3000\"]",
-            "[site.origin] says how they are asked",
+            "[site.origin] has the settings for requests to them",
         ],
     );
     let log = check(&format!("[server]\naccess_log = \"/tmp/a.log\"\n{SITE}"));
@@ -73,17 +73,17 @@ fn text_in_the_place_of_a_table_is_told_with_the_table() {
 }
 
 #[test]
-fn single_brackets_for_what_there_can_be_several_of() {
+fn single_brackets_for_a_list_of_tables_get_a_hint() {
     is_told(
         &check("[site]\norigins = [\"http://a\"]\n"),
-        &["`site` is a list, not a table", "hint: there can be several: write [[site]]"],
+        &["`site` is a list, not a table", "hint: there can be several; write [[site]]"],
     );
     let rule = check(&format!("{SITE}[site.rule]\npath = [\"/a\"]\nbypass = true\n"));
-    is_told(&rule, &["hint: there can be several: write [[site.rule]]"]);
+    is_told(&rule, &["hint: there can be several; write [[site.rule]]"]);
 }
 
 #[test]
-fn one_text_for_a_list_is_told_with_brackets() {
+fn one_text_for_a_list_gets_brackets_as_a_hint() {
     is_told(
         &check("[[site]]\norigins = \"http://a\"\n"),
         &["`origins` is a list, not text", "origins = [\"http://a\"]"],
@@ -97,8 +97,8 @@ fn one_text_for_a_list_is_told_with_brackets() {
 #[test]
 fn a_rule_pasted_from_a_preset_belongs_to_a_site() {
     let ended = check(&format!("{SITE}[[rule]]\npath = [\"/a\"]\nbypass = true\n"));
-    is_told(&ended, &["there is no key `rule` here", "hint: rules are those of a site: write [[site.rule]]"]);
-    is_told(&check("origins = [\"http://a\"]\n"), &["hint: it belongs into [[site]]"]);
+    is_told(&ended, &["unknown key `rule`", "hint: a rule belongs to a site; write [[site.rule]]"]);
+    is_told(&check("origins = [\"http://a\"]\n"), &["hint: write it under [[site]]"]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn an_address_to_listen_on_has_a_host_and_a_port() {
 }
 
 #[test]
-fn what_serve_is_given_without_a_flag_is_told_with_one() {
+fn an_argument_of_serve_without_a_flag_gets_the_flag_as_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().display().to_string();
     for (word, flag) in [("blog.toml", "--config"), ("http://127.0.0.1:3000", "--origin"), (folder.as_str(), "--root")]
@@ -121,7 +121,7 @@ fn what_serve_is_given_without_a_flag_is_told_with_one() {
 }
 
 #[test]
-fn verbs_of_other_tools_are_told_with_ours() {
+fn verbs_of_other_tools_get_ours_as_a_hint() {
     for (word, verb) in [("delete", "rm"), ("start", "serve"), ("list", "ls"), ("flush", "purge"), ("init", "create")] {
         let ended = run(eyewall().arg(word), b"");
         is_told(&ended, &[&format!("'{verb}'")]);
@@ -130,7 +130,7 @@ fn verbs_of_other_tools_are_told_with_ours() {
 }
 
 #[test]
-fn a_purge_of_one_key_is_told_with_the_verb_for_it() {
+fn a_purge_of_one_key_gets_the_right_verb_as_a_hint() {
     let volume = Volume::new();
     volume.put("/index.html", b"page");
     let ended = volume.run(["purge", "/index.html"]);
@@ -148,7 +148,7 @@ fn a_value_is_a_file_or_standard_input() {
 }
 
 #[test]
-fn a_size_that_is_too_large_is_told_with_the_largest() {
+fn a_size_that_is_too_large_is_refused_with_the_largest() {
     let ended = Volume::absent().run(["create", "--size", "10T"]);
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("--size 10 TiB is too large; the largest volume has"), "{}", ended.stderr);

@@ -32,7 +32,7 @@ fn through_a_file() {
     );
     assert_eq!((keys(&new), new.run(["get", "key 7"]).text(), new.run(["get", "gone"]).code), (51, "value", 5));
     let kept = run(new.command(["import", "--keep"]).arg(&file), b"");
-    assert!(kept.text().ends_with("; 50 left out, since they are there\n"), "{}", kept.text());
+    assert!(kept.text().ends_with("; 50 kept as they were in the volume\n"), "{}", kept.text());
     assert_eq!((new.run(["purge", "--tag", "all"]).code, keys(&new)), (0, 1));
 }
 
@@ -52,7 +52,7 @@ fn through_a_pipe() {
 }
 
 #[test]
-fn half_a_stream_is_told_and_what_came_stays() {
+fn half_a_stream_is_reported_and_its_entries_stay() {
     let (old, new) = (some(), Volume::sized("1M"));
     let stream = run(&mut old.command(["export"]), b"").stdout;
     let half = run(&mut new.command(["import"]), &stream[..stream.len() / 2]);

@@ -1,4 +1,4 @@
-//! Somebody purges what has changed at its source: by label, by the beginning of the keys, or everything.
+//! A user purges entries that have changed at their source: by tag, by the beginning of the keys, or all.
 
 use crate::command::{Volume, run};
 
@@ -17,7 +17,7 @@ fn keys(volume: &Volume) -> Vec<String> {
     lines.map(|line| format!("{} {}", line["key"].as_str().unwrap(), line["state"].as_str().unwrap())).collect()
 }
 
-/// Purges, and returns what it says.
+/// Purges, and returns the output.
 fn purge(volume: &Volume, words: &[&str]) -> String {
     let ended = volume.run(["purge"].iter().chain(words));
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{words:?}");
@@ -25,17 +25,17 @@ fn purge(volume: &Volume, words: &[&str]) -> String {
 }
 
 #[test]
-fn a_purge_says_how_much_it_means() {
+fn a_purge_reports_how_many_entries_it_covers() {
     let volume = some();
-    assert_eq!(purge(&volume, &["--tag", "none"]), "nothing is stored that this means\n");
+    assert_eq!(purge(&volume, &["--tag", "none"]), "no stored entry matches\n");
     assert_eq!(purge(&volume, &["--prefix", "/blog/", "--soft"]), "2 entries made stale\n");
     assert_eq!(purge(&volume, &["--tag", "teapot", "--prefix", "/shop/1"]), "2 entries purged\n");
     assert_eq!(purge(&volume, &["--all"]), "2 entries purged\n");
-    assert_eq!(purge(&volume, &["--all"]), "nothing is stored that this means\n");
+    assert_eq!(purge(&volume, &["--all"]), "no stored entry matches\n");
 }
 
 #[test]
-fn a_tag_without_its_site_is_told_with_it() {
+fn a_tag_without_its_site_gets_the_site_as_a_hint() {
     let volume = Volume::new();
     assert_eq!(run(&mut volume.command(["put", "/", "--tag", "example.org:home"]), b"value").code, 0);
     assert!(purge(&volume, &["--tag", "home"]).ends_with("did you mean `example.org:home`?\n"));
@@ -53,7 +53,7 @@ fn tags_and_prefixes_are_purged_together() {
 }
 
 #[test]
-fn a_soft_purge_makes_stale() {
+fn a_soft_purge_makes_entries_stale() {
     let volume = some();
     purge(&volume, &["--prefix", "/blog/", "--soft"]);
     assert_eq!(keys(&volume), ["/blog/1 stale", "/blog/2 stale", "/shop/1 fresh", "/shop/2 fresh"]);
@@ -77,7 +77,7 @@ fn a_sweep_gives_the_bytes_back() {
 }
 
 #[test]
-fn what_is_meant_has_to_be_said() {
+fn a_purge_needs_a_target() {
     let volume = some();
     for words in [&["purge"][..], &["purge", "--soft"], &["purge", "--all", "--tag", "a"], &["purge", "--tag", ""]] {
         let ended = volume.run(words);
@@ -87,7 +87,7 @@ fn what_is_meant_has_to_be_said() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told() {
+fn a_missing_server_is_reported() {
     let volume = Volume::absent();
     let socket = volume.folder().join("admin.sock");
     let ended = run(volume.command(["purge", "--all", "--server"]).arg(&socket), b"");
@@ -100,7 +100,7 @@ fn a_server_that_is_not_there_is_told() {
 }
 
 #[test]
-fn what_only_a_server_can_do_needs_one() {
+fn options_of_a_server_need_a_server() {
     let volume = some();
     for words in [
         &["--url", "http://a/"][..],

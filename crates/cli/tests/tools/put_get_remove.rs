@@ -1,4 +1,4 @@
-//! A script stores a value, finds it, removes it, and tells each case by the exit code alone.
+//! A script stores, finds and removes a value, and recognises each case by the exit code alone.
 
 use crate::command::Volume;
 use crate::command::run;
@@ -37,7 +37,7 @@ fn a_second_put_replaces_the_first() {
 }
 
 #[test]
-fn remove_says_whether_there_was_something() {
+fn remove_reports_whether_the_key_was_there() {
     let volume = Volume::new();
     volume.put("key", b"value");
     assert_eq!(volume.run(["rm", "key"]).code, 0);
@@ -57,7 +57,7 @@ fn a_value_comes_from_a_file_or_from_standard_input() {
 }
 
 #[test]
-fn a_file_that_is_not_there_stores_nothing() {
+fn a_missing_file_stores_nothing() {
     let volume = Volume::new();
     let put = volume.run(["put", "key", "/nowhere/at/all"]);
     assert_eq!(put.code, 3);

@@ -1,4 +1,4 @@
-//! Somebody gives a volume another size.
+//! An operator changes the size of a volume.
 
 use crate::command::{Volume, run};
 
@@ -21,7 +21,7 @@ fn entries_move_to_the_new_size() {
 }
 
 #[test]
-fn a_shape_that_cannot_be_says_so() {
+fn an_impossible_shape_is_refused() {
     let volume = Volume::new();
     let ended = volume.run(["resize"]);
     assert_eq!(ended.code, 2);

@@ -1,4 +1,4 @@
-//! An operator has volumes scrubbed, in use or not: what is damaged is dropped, and the exit code tells of it.
+//! An operator scrubs volumes, in use or not: `scrub` drops damaged entries, and reports them by the exit code.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -29,7 +29,7 @@ fn text(volume: &Volume, words: &[&str], code: i32) -> String {
 }
 
 #[test]
-fn what_is_damaged_is_dropped_while_the_volume_is_in_use() {
+fn damaged_entries_are_dropped_while_the_volume_is_in_use() {
     let volume = filled();
     let cache = Options::new().open(volume.path()).unwrap();
     assert_eq!(cache.get("two").unwrap().unwrap().len(), 300);
@@ -59,7 +59,7 @@ fn several_volumes_are_scrubbed_one_after_the_other() {
 }
 
 #[test]
-fn what_can_not_be_scrubbed_is_said() {
+fn a_volume_that_can_not_be_scrubbed_is_reported() {
     let ended = |words: &[&str]| {
         let ended = run(eyewall().arg("scrub").args(words), b"");
         (ended.code, ended.stderr)
@@ -69,5 +69,5 @@ fn what_can_not_be_scrubbed_is_said() {
     let (code, told) = ended(&[]);
     assert!(code == 2 && told.contains("--cache"), "{told}");
     let (code, told) = ended(&["--rate", "0", "volume"]);
-    assert!(code == 2 && told.contains("a rate is more than 0"), "{told}");
+    assert!(code == 2 && told.contains("a rate must be more than 0"), "{told}");
 }

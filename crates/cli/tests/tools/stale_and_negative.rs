@@ -1,4 +1,4 @@
-//! A script stores what may be used a while longer, and that there is nothing; and tells by the exit code what it gets.
+//! A script stores stale values and negative entries, and recognises them by the exit code.
 
 use crate::command::{Volume, run};
 use crate::expected::expect;
@@ -19,10 +19,10 @@ fn some() -> Volume {
 }
 
 #[test]
-fn the_exit_code_says_what_there_is() {
+fn the_exit_code_tells_the_state_of_an_entry() {
     let volume = some();
     for (key, code, words) in
-        [("page", 0, ""), ("nothing", 1, ""), ("soft", 4, "--stale writes it"), ("gone", 5, "for reason 410")]
+        [("page", 0, ""), ("nothing", 1, ""), ("soft", 4, "--stale to write it"), ("gone", 5, "for reason 410")]
     {
         let got = volume.run(["get", key]);
         assert_eq!((got.code, got.text()), (code, if code == 0 { "new" } else { "" }), "{key}");
@@ -34,7 +34,7 @@ fn the_exit_code_says_what_there_is() {
 }
 
 #[test]
-fn programs_are_told_by_an_object() {
+fn programs_get_an_object() {
     let volume = some();
     let about =
         |key: &str| serde_json::from_str::<serde_json::Value>(volume.run(["get", "--json", key]).text()).unwrap();
@@ -49,7 +49,7 @@ fn programs_are_told_by_an_object() {
 fn a_list_shows_states_and_tags() {
     let volume = some();
     let list = volume.run(["ls", "--tags", "--sort", "key"]);
-    // Only ages and what is left differ from run to run.
+    // Only ages and remaining times differ between runs.
     let lines = list.text().lines().enumerate().map(|(number, line)| {
         let times = if number == 0 { &line[11..31] } else { "      AGE       LEFT" };
         format!("{}{times}{}\n", &line[..11], &line[31..])
@@ -61,7 +61,7 @@ fn a_list_shows_states_and_tags() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn contradictory_options_are_refused() {
     let volume = Volume::new();
     for words in [
         &["put", "key", "-", "--stale", "1h"][..],

@@ -1,4 +1,4 @@
-//! How the volume is doing: a page for people, an object for programs.
+//! `stat` shows the state of the volume: a page for people, an object for programs.
 
 use crate::command::Volume;
 
@@ -17,10 +17,7 @@ fn people_see_space_index_and_hit_ratio_at_a_glance() {
     let stat = volume.run(["stat"]);
     assert_eq!(stat.code, 0);
     let text = stat.text();
-    assert!(
-        text.lines().next().unwrap().ends_with("site.eye   4 MiB, 1 entry; the largest may have 256 KiB"),
-        "{text}"
-    );
+    assert!(text.lines().next().unwrap().ends_with("site.eye   4 MiB, 1 entry; entries up to 256 KiB"), "{text}");
     for part in ["data     [#", "index    [#", "75.0 %   3 of 4 lookups", "users    1 process; "] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
@@ -46,7 +43,7 @@ fn programs_get_every_figure() {
 }
 
 #[test]
-fn a_look_by_the_tools_is_no_use() {
+fn reads_by_the_tools_do_not_count_as_uses() {
     let volume = Volume::new();
     volume.put("key", b"value");
     let before = figures(&volume);
@@ -57,7 +54,7 @@ fn a_look_by_the_tools_is_no_use() {
 }
 
 #[test]
-fn the_tier_that_programs_use_is_seen_and_so_is_what_is_left_of_it() {
+fn a_tier_is_shown_in_use_and_after_its_processes() {
     let volume = Volume::new();
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let with = |words: &[&str]| {
@@ -75,7 +72,7 @@ fn the_tier_that_programs_use_is_seen_and_so_is_what_is_left_of_it() {
     assert_eq!((&told["tier"]["size_bytes"], &told["tier"]["processes"]), (&(1 << 20).into(), &1.into()));
     assert!(figures(&volume)["tier"].is_null(), "it lies elsewhere");
 
-    // As if its processes had been killed: its file is still there.
+    // As if its processes had been killed: the file is still there.
     let (path, kept) = (cache.tier_path().unwrap().to_owned(), folder.path().join("kept"));
     std::fs::copy(&path, &kept).unwrap();
     drop(cache);

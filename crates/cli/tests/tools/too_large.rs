@@ -1,4 +1,4 @@
-//! A value larger than the volume takes is refused, and what was there before stays.
+//! `put` refuses a value that is too large for the volume, and the old value stays.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ fn a_value_over_the_limit_is_refused_and_the_old_one_stays() {
         let put = run(&mut volume.command(["put", "key"]), &vec![b'x'; bytes]);
         assert_eq!(put.code, 3, "{bytes} bytes: {}", put.stderr);
         assert!(
-            put.stderr.starts_with("eyewall: the ") && put.stderr.contains("larger --entry-bytes-max"),
+            put.stderr.starts_with("eyewall: the ") && put.stderr.contains("resize --entry-bytes-max"),
             "{}",
             put.stderr
         );
@@ -24,7 +24,7 @@ fn a_value_over_the_limit_is_refused_and_the_old_one_stays() {
 }
 
 #[test]
-fn an_endless_input_comes_to_an_end() {
+fn put_stops_reading_an_endless_input() {
     let volume = Volume::absent();
     assert_eq!(volume.run(["create", "--size", "1M", "--entry-bytes-max", "16K"]).code, 0);
     let mut child = volume.command(["put", "key"]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

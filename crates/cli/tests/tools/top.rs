@@ -1,4 +1,4 @@
-//! A live view of a volume, for those who have no terminal: a page, or an object for each look.
+//! `top` without a terminal writes a page, or an object per update.
 
 use crate::command::Volume;
 
@@ -18,7 +18,7 @@ fn without_a_terminal_a_page_is_written() {
 }
 
 #[test]
-fn programs_get_an_object_for_each_look() {
+fn programs_get_an_object_per_update() {
     let volume = Volume::new();
     let top = volume.run(["top", "--interval", "10ms", "--json", "--once"]);
     let look: serde_json::Value = serde_json::from_str(top.text()).unwrap();

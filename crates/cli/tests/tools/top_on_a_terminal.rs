@@ -1,4 +1,4 @@
-//! A person watches a volume on a terminal, and leaves, by whatever way: the terminal is afterwards as it was.
+//! A user watches a volume on a terminal, and quits in any way: the terminal is restored.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -11,12 +11,12 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::command::Volume;
 
-/// What a terminal is told when a program has the screen for itself, and when it gives it back.
+/// The sequences by which a program takes over the screen, and gives it back.
 const ALTERNATE: &str = "\x1b[?1049h";
 const BACK: &str = "\x1b[?1049l";
 const SHOW_CARET: &str = "\x1b[?25h";
 
-/// `eyewall top` on a terminal of 80 columns and 24 rows: our end of it, and all that it has shown so far.
+/// `eyewall top` on a terminal of 80 columns and 24 rows: the controlling end, and all output so far.
 struct Watched {
     top: Child,
     terminal: File,
@@ -24,7 +24,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Returns when the screen is there.
+    /// Returns once the screen is drawn.
     fn start(volume: &Volume) -> Self {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&terminal).unwrap();
@@ -42,7 +42,7 @@ impl Watched {
         watched
     }
 
-    /// Reads on until what was shown is as wanted, or the other end is closed.
+    /// Reads until the output is as wanted, or the other end is closed.
     fn read_until(&mut self, is_as_wanted: impl Fn(&str) -> bool) {
         let mut bytes = [0; 4096];
         while !is_as_wanted(&self.shown) {
@@ -70,7 +70,7 @@ fn is_cooked(terminal: &File) -> bool {
 }
 
 #[test]
-fn keys_end_it_in_order() {
+fn keys_end_it_gracefully() {
     let volume = Volume::new();
     for key in ["q", "\x1b", "\x03"] {
         let mut watched = Watched::start(&volume);
@@ -80,7 +80,7 @@ fn keys_end_it_in_order() {
 }
 
 #[test]
-fn signals_end_it_in_order() {
+fn signals_end_it_gracefully() {
     let volume = Volume::new();
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
         let watched = Watched::start(&volume);
@@ -90,7 +90,7 @@ fn signals_end_it_in_order() {
 }
 
 #[test]
-fn it_ends_when_its_terminal_has_gone_away() {
+fn it_ends_when_its_terminal_is_gone() {
     let volume = Volume::new();
     let Watched { mut top, terminal, .. } = Watched::start(&volume);
     drop(terminal);

@@ -1,11 +1,11 @@
-//! A value with a time to live is there for that time, and its end is no error.
+//! A value with a time to live is a hit for that time, and then a miss, which is no error.
 
 use std::time::{Duration, Instant};
 
 use crate::command::{Volume, run};
 
 #[test]
-fn the_time_that_is_left_can_be_seen() {
+fn the_remaining_time_is_shown() {
     let volume = Volume::new();
     assert_eq!(run(&mut volume.command(["put", "short", "--ttl", "1h"]), b"value").code, 0);
     volume.put("for ever", b"value");

@@ -1,9 +1,9 @@
-//! A wrong command line: exit code 2, and words that say what would be right.
+//! A wrong command line: exit code 2, and a message with advice.
 
 use crate::command::{Volume, eyewall, run};
 
 #[test]
-fn a_volume_has_to_be_named() {
+fn a_volume_has_to_be_given() {
     for words in [vec!["get", "key"], vec!["ls"], vec!["create", "--size", "1M"]] {
         let ended = run(eyewall().args(&words), b"");
         assert_eq!(ended.code, 2, "{words:?}");
@@ -13,7 +13,7 @@ fn a_volume_has_to_be_named() {
 }
 
 #[test]
-fn the_volume_may_be_named_before_or_after_the_verb_or_by_the_environment() {
+fn the_volume_may_be_given_before_or_after_the_verb_or_by_the_environment() {
     let volume = Volume::new();
     volume.put("key", b"value");
     let path = volume.path();
@@ -30,7 +30,7 @@ fn the_volume_may_be_named_before_or_after_the_verb_or_by_the_environment() {
 }
 
 #[test]
-fn words_that_mean_nothing_are_refused() {
+fn unknown_words_are_refused() {
     let volume = Volume::new();
     for words in [
         vec![],
@@ -52,12 +52,12 @@ fn words_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn an_origin_that_is_no_address_is_refused_with_a_reason() {
+fn an_origin_that_is_not_an_address_is_refused_with_a_reason() {
     for (url, reason) in [
         ("example.org", "give an address such as"),
-        ("http://user@example.org", "an origin has no user name"),
-        ("http://example.org/?page", "an origin has no query"),
-        ("http://example.org/a/..", "an origin's path has no `..`"),
+        ("http://user@example.org", "an origin can't have a user name"),
+        ("http://example.org/?page", "an origin can't have a query"),
+        ("http://example.org/a/..", "the path of an origin can't have `..`"),
     ] {
         let ended = run(eyewall().args(["serve", "--origin", url]), b"");
         assert_eq!(ended.code, 2);
@@ -66,7 +66,7 @@ fn an_origin_that_is_no_address_is_refused_with_a_reason() {
 }
 
 #[test]
-fn an_empty_key_is_no_key() {
+fn an_empty_key_is_refused() {
     let volume = Volume::new();
     for words in [["get", ""], ["put", ""], ["rm", ""]] {
         let ended = volume.run(words);
@@ -82,7 +82,7 @@ fn a_key_that_is_too_long_is_refused() {
 }
 
 #[test]
-fn help_and_version_are_no_errors() {
+fn help_and_version_are_not_errors() {
     let help = run(eyewall().arg("--help"), b"");
     assert_eq!(help.code, 0);
     assert!(help.text().contains("Exit codes"), "{}", help.text());

@@ -1,4 +1,4 @@
-//! Somebody doubts a volume: it is looked through, and a byte that has changed is found, and dropped on demand.
+//! An operator doubts a volume: `verify` checks it, finds an entry with a changed byte, and drops it on request.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use crate::command::Volume;
 use crate::expected::expect;
 
-/// The path is another in each run.
+/// The path differs between runs.
 fn text(volume: &Volume, words: &[&str], code: i32) -> String {
     let ended = volume.run(["verify"].iter().chain(words));
     assert_eq!((ended.code, ended.stderr.as_str()), (code, ""), "{words:?}: {}", ended.text());
@@ -25,7 +25,7 @@ fn damaged() -> Volume {
 }
 
 #[test]
-fn what_is_sound_is_said_to_be() {
+fn a_sound_volume_is_reported_as_sound() {
     let volume = Volume::new();
     volume.put("key", b"value");
     expect("verify-sound.txt", &text(&volume, &[], 0));
@@ -33,10 +33,10 @@ fn what_is_sound_is_said_to_be() {
 }
 
 #[test]
-fn a_byte_that_changed_is_found_and_dropped() {
+fn a_changed_byte_is_found_and_its_entry_dropped() {
     let volume = damaged();
     text(&volume, &[], 0);
-    // Where entries lie depends on the sizes of the volume alone.
+    // The places of entries depend only on the sizes of the volume.
     expect("verify-damaged.txt", &text(&volume, &["--deep"], 6));
     expect("verify-repaired.txt", &text(&volume, &["--deep", "--repair"], 6));
     text(&volume, &["--deep"], 0);

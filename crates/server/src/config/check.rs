@@ -1,4 +1,4 @@
-//! What more than one key, or a look at the disk, is needed to judge: `[server]` and `[cache]`, and hosts of several sites.
+//! Checks that need more than one key, or the disk: `[server]` and `[cache]`, and the hosts of several sites.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,13 +10,13 @@ use super::settings::{Admin, CACHE_SIZE_DEFAULT, Server, Settings, Volume};
 use super::{check_site, site};
 use crate::units;
 
-/// Tells all that is wrong.
+/// Reports all mistakes.
 pub(super) fn settings(settings: &Settings, faults: &mut Vec<Fault>) {
     server(&settings.server, faults);
     cache(&settings.cache, faults);
     if settings.site.is_empty() {
         let hint = "add a table [[site]] with `origins` or a `root`";
-        faults.push(Fault::absence(0..0, "nothing is served: there is no site", hint));
+        faults.push(Fault::absence(0..0, "there is no site to serve", hint));
     }
     for site in &settings.site {
         check_site::site(site, faults);
@@ -27,27 +27,23 @@ pub(super) fn settings(settings: &Settings, faults: &mut Vec<Fault>) {
 fn server(server: &Server, faults: &mut Vec<Fault>) {
     if server.listen.is_empty() {
         let hint = "give at least one address, such as listen = [\"127.0.0.1:8080\"]";
-        faults.push(Fault::absence(0..0, "`listen` of [server] names no address", hint));
+        faults.push(Fault::absence(0..0, "`listen` of [server] is empty", hint));
     }
     for (index, address) in server.listen.iter().enumerate() {
         let is_again = server.listen[..index].iter().any(|before| before.get_ref() == address.get_ref());
         if is_again && address.get_ref().port() != 0 {
-            faults.push(Fault::new(
-                address.span(),
-                format!("{} is listened on twice", address.get_ref()),
-                "leave one out",
-            ));
+            faults.push(Fault::new(address.span(), format!("`listen` has {} twice", address.get_ref()), "remove one"));
         }
     }
     if let Some(log) = &server.access_log
         && log.get_ref().path != Path::new("-")
         && !has_folder(&log.get_ref().path)
     {
-        let message = format!("there is no folder for the access log {}", log.get_ref().path.display());
+        let message = format!("the folder of the access log {} doesn't exist", log.get_ref().path.display());
         faults.push(Fault::new(
             log.span(),
             message,
-            "make it first, or give `-` for standard output; systemd makes the folders of a unit when it starts it",
+            "create it first, or give `-` for standard output; systemd creates the folders of a unit when it starts the unit",
         ));
     }
     if let Some(found) = &server.admin {
@@ -63,37 +59,34 @@ fn admin(found: &Spanned<Admin>, faults: &mut Vec<Fault>) {
     match (&admin.socket, &admin.listen) {
         (None, None) => {
             let hint = "give `socket`, a path, or `listen` with a `token_file`";
-            faults.push(Fault::absence(found.span(), "[server.admin] says not where", hint));
+            faults.push(Fault::absence(found.span(), "[server.admin] has no address", hint));
         }
         (Some(_), Some(listen)) => {
-            faults.push(Fault::new(listen.span(), "`socket` and `listen` are both given", "choose one of them"));
+            faults.push(Fault::new(listen.span(), "`socket` and `listen` exclude each other", "remove one of them"));
         }
         (Some(socket), None) => {
             if !has_folder(socket.get_ref()) {
-                let message = format!("there is no folder for the socket {}", socket.get_ref().display());
+                let message = format!("the folder of the socket {} doesn't exist", socket.get_ref().display());
                 faults.push(Fault::new(
                     socket.span(),
                     message,
-                    "make it first, or name another; systemd makes the folders of a unit when it starts it",
+                    "create it first, or give another path; systemd creates the folders of a unit when it starts the unit",
                 ));
             }
             if let Some(token) = &admin.token_file {
-                let hint = "leave it out: who may open the socket may administer";
-                faults.push(Fault::new(token.span(), "`token_file` does nothing for a socket", hint));
+                let hint = "remove it: every process that can open the socket may administer the server";
+                faults.push(Fault::new(token.span(), "`token_file` has no effect with `socket`", hint));
             }
         }
         (None, Some(listen)) => {
             if !listen.get_ref().ip().is_loopback() {
-                let message = format!("{} can be reached from other machines", listen.get_ref());
-                faults.push(Fault::new(
-                    listen.span(),
-                    message,
-                    "give an address of the loopback, such as 127.0.0.1:8081",
-                ));
+                let message = format!("other machines can reach {}", listen.get_ref());
+                faults.push(Fault::new(listen.span(), message, "give a loopback address, such as 127.0.0.1:8081"));
             }
             match &admin.token_file {
                 None => {
-                    let hint = "give `token_file`: on the loopback every user of this machine could administer";
+                    let hint =
+                        "give `token_file`: without a token, every user of this machine could administer the server";
                     faults.push(Fault::absence(listen.span(), "`listen` of [server.admin] needs a token", hint));
                 }
                 Some(token) => file(token, "the token", faults),
@@ -106,33 +99,33 @@ fn cache(cache: &Volume, faults: &mut Vec<Fault>) {
     if let Some(path) = &cache.path {
         if path.get_ref().is_dir() {
             let message = format!("{} is a folder", path.get_ref().display());
-            faults.push(Fault::new(path.span(), message, "name the volume's file, in a folder that is there"));
+            faults.push(Fault::new(path.span(), message, "give the path of the volume's file, in an existing folder"));
         } else if !has_folder(path.get_ref()) {
-            let message = format!("there is no folder for the volume {}", path.get_ref().display());
+            let message = format!("the folder of the volume {} doesn't exist", path.get_ref().display());
             faults.push(Fault::new(
                 path.span(),
                 message,
-                "make it first, or name another; systemd makes the folders of a unit when it starts it",
+                "create it first, or give another path; systemd creates the folders of a unit when it starts the unit",
             ));
         }
     }
     if let Some(max) = &cache.entry_bytes_max {
-        // The size of a volume that is there already isn't looked at; the engine does.
+        // The size of an existing volume is unknown here; the engine checks that when it opens the volume.
         let size = cache.size.map_or(CACHE_SIZE_DEFAULT, |size| size.0);
         let is_known = cache.size.is_some() || cache.path.as_ref().is_none_or(|path| !path.get_ref().exists());
-        if is_known && !(80..=size / 4).contains(&max.get_ref().0) {
-            let message = format!("`entry_bytes_max` is {}, and the volume has {}", max.get_ref(), units::size(size));
-            let hint = format!("give 80 to {}, a quarter of the volume", size / 4);
+        if is_known && !(96..=size / 4).contains(&max.get_ref().0) {
+            let message = format!("`entry_bytes_max` is {}, but the volume has {}", max.get_ref(), units::size(size));
+            let hint = format!("give 96 to {}, a quarter of the volume", size / 4);
             faults.push(Fault::new(max.span(), message, hint));
         }
     }
     if let (Some(tier), None) = (&cache.tier, &cache.path) {
-        let hint = "give `path` of [cache], or leave `tier` out";
-        faults.push(Fault::absence(tier.span(), "a volume in memory has no tier before it", hint));
+        let hint = "give `path` of [cache], or remove `tier`";
+        faults.push(Fault::absence(tier.span(), "a volume in memory can't have a tier", hint));
     }
 }
 
-/// Each host has one site.
+/// Checks that each host has one site.
 fn hosts(sites: &[Spanned<site::Site>], faults: &mut Vec<Fault>) {
     let mut first: HashMap<String, usize> = HashMap::new();
     for (number, found) in sites.iter().enumerate() {
@@ -144,14 +137,17 @@ fn hosts(sites: &[Spanned<site::Site>], faults: &mut Vec<Fault>) {
             let is_left_out = span.is_empty();
             let span = if is_left_out { found.span() } else { span };
             let (message, hint) = if before == number {
-                (format!("`{host}` is named twice by this site"), "leave one out")
+                (format!("this site has `{host}` twice"), "remove one")
             } else if is_left_out {
                 (
-                    format!("sites {} and {} both are for all other hosts", before + 1, number + 1),
+                    format!("sites {} and {} are both for all other hosts", before + 1, number + 1),
                     "give one of them `hosts`",
                 )
             } else {
-                (format!("`{host}` has a site already, the {}", ordinal(before + 1)), "each host has one site: choose")
+                (
+                    format!("`{host}` is a host of the {} site already", ordinal(before + 1)),
+                    "remove it from one of the sites",
+                )
             };
             faults.push(Fault::new(span, message, hint));
         }
@@ -163,24 +159,28 @@ fn ordinal(number: usize) -> String {
         1 => "first".to_owned(),
         2 => "second".to_owned(),
         3 => "third".to_owned(),
-        _ => format!("number {number}"),
+        _ => format!("{number}th"),
     }
 }
 
-/// A file that has to be there.
+/// Checks that a file exists and can be read.
 pub(super) fn file(path: &Spanned<std::path::PathBuf>, what: &str, faults: &mut Vec<Fault>) {
     let shown = path.get_ref().display();
     match std::fs::File::open(path.get_ref()).and_then(|file| file.metadata()) {
         Ok(metadata) if metadata.is_file() => {}
-        Ok(_) => faults.push(Fault::new(path.span(), format!("{shown}, for {what}, is no file"), "name a file")),
+        Ok(_) => faults.push(Fault::new(
+            path.span(),
+            format!("{shown}, for {what}, is not a file"),
+            "give the path of a file",
+        )),
         Err(error) => {
             let message = format!("{shown}, for {what}, can't be read: {error}");
-            faults.push(Fault::new(path.span(), message, "name a file that this user may read"));
+            faults.push(Fault::new(path.span(), message, "give a file that this user may read"));
         }
     }
 }
 
-/// Whether the folder is there in which a file could be made.
+/// Whether the folder of a file exists.
 fn has_folder(path: &Path) -> bool {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.is_dir(),

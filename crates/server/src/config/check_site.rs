@@ -1,4 +1,4 @@
-//! What more than one key, or a look at the disk, is needed to judge of a site.
+//! Checks of a site that need more than one key, or the disk.
 
 use std::ops::Range;
 
@@ -19,21 +19,21 @@ use super::value::Period;
 use crate::key::{CookieNames, KeyRules};
 use crate::rules::RULES_MAX;
 
-/// Fields that are no part of a key, and why.
+/// Fields that can't be part of a key, and why.
 const NOT_IN_KEYS: [(HeaderName, &str); 13] = [
-    (HOST, "the host is in every key"),
-    (COOKIE, "name the cookies that count, by `cookies`"),
-    (AUTHORIZATION, "answers to who is known by it are stored as RFC 9111 has it"),
-    (ACCEPT_ENCODING, "answers that vary by it are told apart by `Vary`"),
-    (RANGE, "parts of an answer are parts of one entry"),
-    (IF_RANGE, "conditions are judged for each request"),
-    (IF_NONE_MATCH, "conditions are judged for each request"),
-    (IF_MODIFIED_SINCE, "conditions are judged for each request"),
-    (CACHE_CONTROL, "what clients demand of freshness is judged for each request"),
-    (CONNECTION, "it is about one connection"),
-    (TE, "it is about one connection"),
-    (TRANSFER_ENCODING, "it is about one connection"),
-    (CONTENT_LENGTH, "it is about one message"),
+    (HOST, "every key has the host"),
+    (COOKIE, "give the names of the cookies in `cookies`"),
+    (AUTHORIZATION, "RFC 9111 says when responses to authenticated requests are stored"),
+    (ACCEPT_ENCODING, "`Vary` of a response tells its variants apart"),
+    (RANGE, "an entry serves all ranges of its response"),
+    (IF_RANGE, "Eyewall evaluates conditions for each request"),
+    (IF_NONE_MATCH, "Eyewall evaluates conditions for each request"),
+    (IF_MODIFIED_SINCE, "Eyewall evaluates conditions for each request"),
+    (CACHE_CONTROL, "Eyewall evaluates a client's directives for each request"),
+    (CONNECTION, "it concerns one connection"),
+    (TE, "it concerns one connection"),
+    (TRANSFER_ENCODING, "it concerns one connection"),
+    (CONTENT_LENGTH, "it concerns one message"),
 ];
 
 pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
@@ -43,14 +43,18 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
         faults.push(Fault::absence(found.span(), "this site has nothing to serve", hint));
     }
     if site.hosts.is_empty() {
-        faults.push(Fault::absence(found.span(), "`hosts` of this site is empty", "leave it out for all other hosts"));
+        faults.push(Fault::absence(
+            found.span(),
+            "`hosts` of this site is empty",
+            "remove it to serve all other hosts",
+        ));
     }
     aliases(site, faults);
     root(site, faults);
     origins(site, faults);
     for field in &site.key.headers {
         if let Some((_, why)) = NOT_IN_KEYS.iter().find(|(name, _)| *name == field.get_ref().0) {
-            faults.push(Fault::new(field.span(), format!("`{}` can't be a part of keys", field.get_ref()), *why));
+            faults.push(Fault::new(field.span(), format!("`{}` can't be part of a key", field.get_ref()), *why));
         }
     }
     ignored_cookies(found, faults);
@@ -59,8 +63,8 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
         check_rule(rule, faults);
     }
     if let Some(beyond) = site.rule.get(RULES_MAX) {
-        let message = format!("this site has {} rules, those of its preset included", site.rule.len());
-        faults.push(Fault::new(beyond.span(), message, format!("bring them together: there can be {RULES_MAX}")));
+        let message = format!("this site has {} rules, with those of its preset", site.rule.len());
+        faults.push(Fault::new(beyond.span(), message, format!("combine some of them: a site can have {RULES_MAX}")));
     }
 }
 
@@ -71,16 +75,20 @@ fn ignored_cookies(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
     let rules = KeyRules::of(&site.key);
     let is_ignored = |name: &[u8]| rules.ignored_cookies().contains(name) || by_rules.contains(name);
     for name in site.key.cookies.iter().filter(|name| is_ignored(name.0.as_bytes())) {
-        let hint = "take it out of `cookies`, or out of `ignore_cookies`; `ignore_analytics = false` ignores those only that are named";
-        faults.push(Fault::absence(found.span(), format!("the cookie `{name}` is in keys, but ignored"), hint));
+        let hint = "remove it from `cookies` or from `ignore_cookies`; with `ignore_analytics = false` only named cookies are ignored";
+        faults.push(Fault::absence(
+            found.span(),
+            format!("the cookie `{name}` is part of the key, but also ignored"),
+            hint,
+        ));
     }
 }
 
 fn aliases(site: &Site, faults: &mut Vec<Fault>) {
     let has_name = site.hosts.iter().any(|host| matches!(host.get_ref(), HostPattern::Name(_)));
     if let Some(alias) = site.aliases.first().filter(|_| !has_name) {
-        let hint = "give `hosts` a name: requests for aliases are taken for the first of them";
-        faults.push(Fault::absence(alias.span(), "an alias of what? This site has no host by name", hint));
+        let hint = "give a name in `hosts`: requests for an alias count as requests for the first name";
+        faults.push(Fault::absence(alias.span(), "this site has an alias, but no host with a name", hint));
     }
 }
 
@@ -90,11 +98,11 @@ fn root(site: &Site, faults: &mut Vec<Fault>) {
         match std::fs::read_dir(root.get_ref()) {
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
-                faults.push(Fault::new(root.span(), format!("{shown} is no folder"), "name the folder of the files"));
+                faults.push(Fault::new(root.span(), format!("{shown} is not a folder"), "give the path of a folder"));
             }
             Err(error) => {
-                let hint = "name a folder that this user may read";
-                faults.push(Fault::new(root.span(), format!("{shown} can't be served: {error}"), hint));
+                let hint = "give a folder that this user may read";
+                faults.push(Fault::new(root.span(), format!("can't serve {shown}: {error}"), hint));
             }
         }
     } else {
@@ -105,15 +113,15 @@ fn root(site: &Site, faults: &mut Vec<Fault>) {
             ("precompressed", site.precompressed.as_ref().map(Spanned::span)),
         ];
         for (name, span) in spans.into_iter().filter_map(|(name, span)| Some((name, span?))) {
-            let message = format!("`{name}` is about files, and this site has none");
-            faults.push(Fault::absence(span, message, "give `root`, or leave it out"));
+            let message = format!("`{name}` has no effect without `root`");
+            faults.push(Fault::absence(span, message, "give `root`, or remove the key"));
         }
     }
     if let Some(index) = &site.index {
         for name in index.get_ref().iter().filter(|name| name.is_empty() || name.contains('/') || name.starts_with('.'))
         {
-            let message = format!("`{name}` can't stand for a folder");
-            faults.push(Fault::new(index.span(), message, "give names of files, without slashes, such as index.html"));
+            let message = format!("`{name}` can't be an index file");
+            faults.push(Fault::new(index.span(), message, "give a file name without slashes, such as index.html"));
         }
     }
 }
@@ -121,19 +129,19 @@ fn root(site: &Site, faults: &mut Vec<Fault>) {
 fn origins(site: &Site, faults: &mut Vec<Fault>) {
     for (index, origin) in site.origins.iter().enumerate() {
         if site.origins[..index].iter().any(|before| before.get_ref() == origin.get_ref()) {
-            faults.push(Fault::new(origin.span(), format!("{} is named twice", origin.get_ref()), "leave one out"));
+            faults.push(Fault::new(origin.span(), format!("`origins` has {} twice", origin.get_ref()), "remove one"));
         }
     }
     let Some(found) = &site.origin else { return };
     let settings: &OriginSettings = found.get_ref();
     if site.origins.is_empty() {
-        let hint = "give `origins`, or leave the table out";
-        faults.push(Fault::absence(found.span(), "[site.origin] is about origins, and this site has none", hint));
+        let hint = "give `origins`, or remove the table";
+        faults.push(Fault::absence(found.span(), "[site.origin] has no effect without `origins`", hint));
     }
     if let Some(tls) = &settings.tls {
         if !site.origins.is_empty() && !site.origins.iter().any(|origin| origin.get_ref().is_secure()) {
-            let hint = "give an https:// origin, or leave it out";
-            faults.push(Fault::absence(tls.span(), "`tls` does nothing: no origin of this site is https", hint));
+            let hint = "give an https:// origin, or remove the key";
+            faults.push(Fault::absence(tls.span(), "`tls` has no effect: no origin of this site is https", hint));
         }
         if let Some(ca_file) = &tls.get_ref().ca_file {
             file(ca_file, "the certificates", faults);
@@ -154,24 +162,23 @@ fn check_rule(found: &Spanned<Rule>, faults: &mut Vec<Fault>) {
     let rule = found.get_ref();
     let span = found.span();
     for (name, span) in empty_lists(rule) {
-        let so = if name.starts_with("unless_") { "" } else { "this rule can never match: " };
-        let message = format!("{so}`{name}` names nothing");
-        faults.push(Fault::absence(span, message, "leave it out, or name something"));
+        let effect = if name.starts_with("unless_") { "" } else { "this rule can never match: " };
+        let message = format!("{effect}`{name}` is empty");
+        faults.push(Fault::absence(span, message, "remove it, or add an element"));
     }
     if !does_anything(rule) {
-        let hint = "say what to do, such as bypass = true or default_ttl = \"60s\"";
-        faults.push(Fault::absence(span.clone(), "this rule does nothing", hint));
+        let hint = "add an effect, such as bypass = true or default_ttl = \"60s\"";
+        faults.push(Fault::absence(span.clone(), "this rule has no effect", hint));
     }
     let response = rule.content_type.as_ref().map(Spanned::span).or(rule.status.as_ref().map(Spanned::span));
     if let Some(at) = response {
         let decided_before = [
             ("bypass", rule.bypass.is_some(), "use `no_store`"),
-            ("ignore_cookies", !rule.ignore_cookies.is_empty(), "leave it out"),
-            ("ignore_reload", rule.ignore_reload.is_some(), "leave it out"),
+            ("ignore_cookies", !rule.ignore_cookies.is_empty(), "remove it"),
+            ("ignore_reload", rule.ignore_reload.is_some(), "remove it"),
         ];
         for (name, _, instead) in decided_before.into_iter().filter(|(_, is_given, _)| *is_given) {
-            let message =
-                format!("`{name}` is decided before there is a response, whose type and status nobody knows then");
+            let message = format!("`{name}` applies before the response has a type and a status");
             faults.push(Fault::new(
                 at.clone(),
                 message,
@@ -222,7 +229,7 @@ fn does_anything(rule: &Rule) -> bool {
         || !rule.tags.is_empty()
 }
 
-/// Paths that are given as they are can be held against what else the rule asks of the path.
+/// Checks paths without wildcards against the other conditions of the rule on the path.
 fn never_matches(rule: &Rule, span: &Range<usize>, faults: &mut Vec<Fault>) {
     let Some(paths) = rule.path.as_ref().filter(|paths| !paths.get_ref().is_empty()) else { return };
     if paths.get_ref().iter().any(|path| !path.0.is_literal()) {
@@ -240,6 +247,6 @@ fn never_matches(rule: &Rule, span: &Range<usize>, faults: &mut Vec<Fault>) {
     };
     if !literals.any(|path| has_prefix(path) && has_extension(path)) {
         let message = "this rule can never match: none of its paths has one of its prefixes and extensions";
-        faults.push(Fault::new(span.clone(), message, "all that a rule asks for has to hold; make two rules of it"));
+        faults.push(Fault::new(span.clone(), message, "all conditions of a rule must hold; make two rules of it"));
     }
 }

@@ -1,4 +1,4 @@
-//! `docs/configuration.md` has each key that there is, and no other; and the presets as they are.
+//! `docs/configuration.md` has every key, no other, and the current presets.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +14,7 @@ use super::site::{Key, Site, SiteCache};
 
 const DOCUMENT: &str = include_str!("../../../../docs/configuration.md");
 
-/// The names of a struct's fields, as an error: serde asks for a struct by them.
+/// The names of a struct's fields, as an error: serde passes them to the deserializer of a struct.
 struct Names;
 
 #[derive(Debug)]
@@ -60,7 +60,7 @@ fn keys_of<'de, T: Deserialize<'de>>() -> Vec<&'static str> {
     T::deserialize(Names).err().map(|asked| asked.0).unwrap_or_default()
 }
 
-/// Of each table, by its heading, the keys; those that are tables have a heading of their own.
+/// The keys of each table, by its heading; keys that are tables have a heading of their own.
 fn keys() -> BTreeSet<(String, String)> {
     let tables = [
         ("[server]", keys_of::<Server>()),
@@ -132,7 +132,7 @@ fn each_example_of_a_key_can_be_read() {
 }
 
 #[test]
-fn rules_are_told_with_all_of_their_keys() {
+fn rules_are_shown_with_all_of_their_keys() {
     assert_eq!(keys_of::<Rule>(), RULE_KEYS);
 }
 
@@ -146,9 +146,9 @@ fn presets_and_trackers_are_documented_as_they_are() {
     }
 }
 
-/// Whatever is written for whatever key: the message speaks of texts, numbers, lists and tables, never of our types or serde's.
+/// For any value of any key, the message speaks of texts, numbers, lists and tables, never of our types or serde's.
 #[test]
-fn no_value_of_a_wrong_type_is_told_in_words_of_the_program() {
+fn messages_about_wrong_types_have_no_words_of_the_program() {
     let values = [
         "true",
         "5",

@@ -1,10 +1,10 @@
-//! Errors of serde and the TOML parser in the words of the file: tables, lists and texts, the key that is meant, and what to write.
+//! Translates errors of serde and the TOML parser into the words of the file: tables, lists and texts, the key, and what to write.
 
 use super::names::listen_address;
 
-/// Names at most this far apart are taken for the same name, mistyped.
+/// Names at most this far apart count as the same name, mistyped.
 const DISTANCE_MAX: usize = 3;
-/// What people write for `true` and `false`.
+/// Words that people write for `true` and `false`.
 const YES_OR_NO: [(&str, &str); 8] = [
     ("yes", "true"),
     ("on", "true"),
@@ -15,10 +15,10 @@ const YES_OR_NO: [(&str, &str); 8] = [
     ("false", "false"),
     ("0", "false"),
 ];
-/// Tables that are often given as the one text in them, with the key of that text.
+/// Tables that people often write as one text, with the key to which that text belongs.
 const TEXT_IN_TABLE: [(&str, &str); 5] =
     [("access_log", "path"), ("admin", "socket"), ("cache", "path"), ("health", "path"), ("tls", "ca_file")];
-/// Keys that are often written outside of their table.
+/// Keys that people often write outside their table.
 const HOMES: [(&str, &str); 12] = [
     ("rule", "[[site.rule]]"),
     ("hosts", "[[site]]"),
@@ -34,11 +34,11 @@ const HOMES: [(&str, &str); 12] = [
     ("size", "[cache]"),
 ];
 
-/// Where an error is: the keys that lead to it, and the text of the file there.
+/// The place of an error: the keys that lead to it, and the text of the file there.
 pub(super) struct At<'a> {
     /// From the root of the file.
     pub(super) keys: &'a [String],
-    /// The value, or the name that isn't known.
+    /// The value, or the unknown name.
     pub(super) text: &'a str,
     /// Whether it is an element of the list that the last key names.
     pub(super) is_element: bool,
@@ -49,31 +49,31 @@ impl At<'_> {
         self.keys.last().map_or("the file", String::as_str)
     }
 
-    /// How the table or list of tables is named in brackets.
+    /// The name of the table or list of tables in brackets.
     fn path(&self) -> String {
         self.keys.join(".")
     }
 }
 
-/// What is wrong, and what to do. Messages of our own types have their hint after a semicolon.
+/// The message and the hint. Messages of our own types have their hint after a semicolon.
 pub(super) fn in_words(message: &str, at: &At<'_>) -> (String, Option<String>) {
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     match names.split_first() {
         Some((wrong, known)) if message.starts_with("unknown field") => {
-            (format!("there is no key `{wrong}` here"), Some(home_or_nearest(wrong, known)))
+            (format!("unknown key `{wrong}`"), Some(home_or_nearest(wrong, known)))
         }
         Some((wrong, known)) if message.starts_with("unknown variant") => {
-            (format!("`{wrong}` can't be chosen here"), Some(nearest(wrong, known)))
+            (format!("unknown value `{wrong}`"), Some(nearest(wrong, known)))
         }
         _ => of_type(message, at).unwrap_or_else(|| split(message)),
     }
 }
 
-/// Of a file that isn't TOML.
+/// The message and the hint for a file that isn't TOML.
 pub(super) fn of_syntax(message: &str, text: &str) -> (String, String) {
     let hint = match as_boolean(text) {
         Some(value) => format!("write `{value}`, without quotes"),
-        None => "a line is `key = value`, or a table's name in brackets; texts stand in quotes".to_owned(),
+        None => "a line is `key = value`, or a table's name in brackets; texts need quotes".to_owned(),
     };
     (format!("this is not TOML: {message}"), hint)
 }
@@ -85,12 +85,12 @@ fn split(message: &str) -> (String, Option<String>) {
     }
 }
 
-/// Of a value whose type is another one than that of its key.
+/// The message and the hint for a value of the wrong type.
 fn of_type(message: &str, at: &At<'_>) -> Option<(String, Option<String>)> {
     if message.starts_with("invalid socket address") {
         return listen_address(unquoted(at.text)).err().map(|words| split(&words));
     }
-    // Of what is one word out of a few.
+    // The value must be one of a few words.
     if message.starts_with("wanted ") {
         return Some((format!("`{}` is text", at.key()), Some("write one of its names, in quotes".to_owned())));
     }
@@ -106,7 +106,7 @@ fn hint(found: &Type, wanted: &Wanted<'_>, at: &At<'_>) -> Option<String> {
     let (key, value) = (at.key(), at.text.lines().next().unwrap_or_default());
     match (wanted, found) {
         (Wanted::List, Type::Table) if matches!(key, "site" | "rule") => {
-            Some(format!("there can be several: write [[{}]]", at.path()))
+            Some(format!("there can be several; write [[{}]]", at.path()))
         }
         (Wanted::List, Type::Table | Type::List) => Some(format!("write {key} = [...]")),
         (Wanted::List, _) => Some(format!("put it into brackets: {key} = [{value}]")),
@@ -114,9 +114,9 @@ fn hint(found: &Type, wanted: &Wanted<'_>, at: &At<'_>) -> Option<String> {
             Some(value) => format!("write `{value}`, without quotes"),
             None => "write `true` or `false`, without quotes".to_owned(),
         }),
-        (Wanted::Table, Type::Text) if key == "origin" => {
-            Some(format!("servers are named by origins = [{value}]; [site.origin] says how they are asked"))
-        }
+        (Wanted::Table, Type::Text) if key == "origin" => Some(format!(
+            "name the servers by origins = [{value}]; [site.origin] has the settings for requests to them"
+        )),
         (Wanted::Table, Type::Text) => Some(match TEXT_IN_TABLE.iter().find(|(table, _)| *table == key) {
             Some((_, name)) => format!("write {key} = {{ {name} = {value} }}"),
             None => format!("write its keys in braces, {key} = {{ ... }}, or under [{}]", at.path()),
@@ -130,7 +130,7 @@ fn hint(found: &Type, wanted: &Wanted<'_>, at: &At<'_>) -> Option<String> {
     }
 }
 
-/// What stands in the file, as people say it.
+/// The type of a value in the file.
 enum Type {
     Text,
     Number,
@@ -168,14 +168,14 @@ impl Type {
     }
 }
 
-/// What its key takes.
+/// The type that a key takes.
 enum Wanted<'a> {
     Text,
     Number,
     Boolean,
     List,
     Table,
-    /// A type of our own, which says it for people.
+    /// A type of our own, with its description.
     Own(&'a str),
 }
 
@@ -212,12 +212,12 @@ fn as_boolean(text: &str) -> Option<&'static str> {
     YES_OR_NO.iter().find(|(word, _)| text.trim().eq_ignore_ascii_case(word)).map(|(_, value)| *value)
 }
 
-/// At the root of the file a key may be one of another table.
+/// At the root of the file, a key may belong to another table.
 fn home_or_nearest(wrong: &str, known: &[&str]) -> String {
     let home = HOMES.iter().find(|(name, _)| *name == wrong).filter(|_| known.contains(&"site"));
     match home {
-        Some((_, table @ "[[site.rule]]")) => format!("rules are those of a site: write {table}"),
-        Some((_, table)) => format!("it belongs into {table}"),
+        Some((_, table @ "[[site.rule]]")) => format!("a rule belongs to a site; write {table}"),
+        Some((_, table)) => format!("write it under {table}"),
         None => nearest(wrong, known),
     }
 }
@@ -226,6 +226,6 @@ fn nearest(wrong: &str, known: &[&str]) -> String {
     let distance = |name: &str| strsim::damerau_levenshtein(wrong, name);
     match known.iter().min_by_key(|name| distance(name)) {
         Some(name) if distance(name) <= DISTANCE_MAX.min(wrong.len() / 2) => format!("did you mean `{name}`?"),
-        _ => format!("there are {}", known.join(", ")),
+        _ => format!("known are {}", known.join(", ")),
     }
 }

@@ -1,17 +1,16 @@
-//! The configuration of the server: what a TOML file says, or settings made in code, checked and ready to use.
+//! The configuration of the server, from a TOML file or from settings made in code, checked and ready to use.
 //!
 //! ```text
-//! file ── read ──> Settings ── check ──> faults       what the file says, key by key
+//! file ── read ──> Settings ── check ──> faults       the keys of the file
 //! code ──────────────^    └─── Config::of ──> Config  sites by host, keys and rules ready to use
 //! ```
 //!
-//! [`load`] reads a file and tells all that is wrong with it at once, each [`Problem`] with its line, its column and a hint.
-//! [`Config::of_settings`] makes the same of settings that didn't come from a file. `docs/configuration.md` describes each key; a test holds the two
-//! against each other.
+//! [`load`] reads a file and reports all mistakes at once, each [`Problem`] with its line, its column and a hint.
+//! [`Config::of_settings`] does the same for settings that didn't come from a file. `docs/configuration.md` describes each key; a test compares the
+//! page with the code.
 //!
 //! # What is absent
-//! No socket, no volume and no thread is made here; a configuration that was loaded has changed nothing. Names of hosts are
-//! not resolved.
+//! Loading a configuration opens no socket and no volume, starts no thread, and resolves no host. It changes nothing.
 
 mod check;
 mod check_site;
@@ -35,17 +34,17 @@ use problem::Fault;
 pub use problem::{Place, Problem};
 pub use settings::{Admin, Server, Settings, Volume};
 pub use sites::{Site, Sites};
-/// A value with its place in the file; `0..0` is the place of what came from no file.
+/// A value with its place in the file; values from elsewhere have the place `0..0`.
 pub use toml::Spanned;
 
-/// A configuration in which nothing is wrong.
+/// A configuration without mistakes.
 #[derive(Debug, Serialize)]
 pub struct Config {
     /// Sockets, limits, log, administration.
     pub server: Server,
     /// The volume.
     pub cache: Volume,
-    /// What is served, by host.
+    /// The sites, by host.
     #[serde(rename = "site")]
     pub sites: Sites,
 }
@@ -53,13 +52,13 @@ pub struct Config {
 /// Reads a configuration.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the file. A file that can't be read is one problem, without a place.
+/// All mistakes, in the order of the file. A file that can't be read is one problem, without a place.
 pub fn load(path: &Path) -> Result<Config, Vec<Problem>> {
     match std::fs::read_to_string(path) {
         Ok(text) => parse(&text),
         Err(error) => {
-            let hint = Some("name a file that this user may read, in UTF-8".to_owned());
-            Err(vec![Problem { place: None, message: format!("it can't be read: {error}"), hint }])
+            let hint = Some("give a file that this user may read, in UTF-8".to_owned());
+            Err(vec![Problem { place: None, message: format!("the file can't be read: {error}"), hint }])
         }
     }
 }
@@ -70,7 +69,7 @@ pub fn load(path: &Path) -> Result<Config, Vec<Problem>> {
 /// As [`load`].
 pub fn parse(text: &str) -> Result<Config, Vec<Problem>> {
     let (settings, faults) = read::settings(text);
-    // What is missed in a file that can't be read as a whole may stand where it can't be read.
+    // Something that seems to be missing may be in a part of the file that couldn't be read.
     let is_whole = faults.is_empty();
     let (config, more) = Config::of(settings);
     let mut faults: Vec<Fault> =
@@ -83,7 +82,7 @@ pub fn parse(text: &str) -> Result<Config, Vec<Problem>> {
 }
 
 impl Config {
-    /// That of settings which did not come from a file.
+    /// The configuration of settings that did not come from a file.
     ///
     /// # Errors
     /// As [`load`], without places.
@@ -95,7 +94,7 @@ impl Config {
         Err(faults.into_iter().map(|fault| fault.into_problem(None)).collect())
     }
 
-    /// Makes what can be made, and tells what is wrong.
+    /// Makes the configuration as far as possible, and reports the mistakes.
     fn of(mut settings: Settings) -> (Self, Vec<Fault>) {
         let mut faults = sites::expand_presets(&mut settings);
         check::settings(&settings, &mut faults);

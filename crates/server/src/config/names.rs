@@ -1,4 +1,4 @@
-//! Names as the file writes them: hosts, origins, networks, fields, methods, patterns.
+//! Names in the notation of the file: hosts, origins, networks, fields, methods, patterns.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -16,9 +16,9 @@ use ipnet::IpNet;
 pub enum HostPattern {
     /// This one, in lower case.
     Name(String),
-    /// All below a name, `*.example.org`; kept as `.example.org`.
+    /// All hosts below a name, `*.example.org`; kept as `.example.org`.
     Below(String),
-    /// All that no other site answers for, `*`.
+    /// All hosts without a site of their own, `*`.
     Any,
 }
 
@@ -31,17 +31,17 @@ impl FromStr for HostPattern {
         }
         let (name, is_wildcard) = text.strip_prefix("*.").map_or((text, false), |name| (name, true));
         if name.contains('*') {
-            return Err(format!("`{text}` is no host; a `*` stands alone, or as the first label: *.example.org"));
+            return Err(format!("`{text}` is not a host; write `*` alone, or as the first label: *.example.org"));
         }
         if name.contains("://") || name.contains('/') {
             return Err(format!("`{text}` is an address; give the host alone, such as example.org"));
         }
         if !text.is_ascii() {
-            return Err(format!("`{text}` is no host as it is sent; write it in Punycode, xn--..."));
+            return Err(format!("`{text}` is not a host as clients send it; write it in Punycode, xn--..."));
         }
         let name = name.to_ascii_lowercase();
         if !crate::key::is_host(&name) {
-            return Err(format!("`{text}` is no host; give a name without a port, such as example.org"));
+            return Err(format!("`{text}` is not a host; give a name without a port, such as example.org"));
         }
         Ok(if is_wildcard { Self::Below(format!(".{name}")) } else { Self::Name(name) })
     }
@@ -78,13 +78,13 @@ impl fmt::Display for HostName {
     }
 }
 
-/// Which `Host` the origin is asked for.
+/// The `Host` field of requests to the origin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HostHeader {
-    /// That of the cache key: what the client asked for, aliases mapped.
+    /// The host of the cache key: the client's `Host`, with aliases mapped.
     #[default]
     Client,
-    /// That of the origin's address.
+    /// The host of the origin's address.
     Origin,
     /// This one.
     Name(String),
@@ -97,22 +97,22 @@ impl FromStr for HostHeader {
         match text {
             "client" => Ok(Self::Client),
             "origin" => Ok(Self::Origin),
-            // A host without a dot that is so near is a mistyped word; with its port it is clear.
+            // A host without a dot that is so similar is a mistyped word; a port makes it clear.
             name if !name.contains(['.', ':']) && mistyped(name).is_some() => Err(format!(
-                "`{text}` is neither \"client\" nor \"origin\"; write \"{}\", or if it is a host, its port too: \"{text}:80\"",
+                "`{text}` is neither \"client\" nor \"origin\"; write \"{}\", or for a host of this name add the port: \"{text}:80\"",
                 mistyped(name).unwrap_or_default()
             )),
             name => match name.parse::<Authority>() {
                 Ok(authority) if crate::key::is_host(&authority.host().to_ascii_lowercase()) && !name.contains('@') => {
                     Ok(Self::Name(name.to_ascii_lowercase()))
                 }
-                _ => Err(format!("`{text}` is no host; give \"client\", \"origin\" or a name such as example.org")),
+                _ => Err(format!("`{text}` is not a host; give \"client\", \"origin\" or a name such as example.org")),
             },
         }
     }
 }
 
-/// The word of [`HostHeader`] that a text is near to.
+/// The word of [`HostHeader`] that a text is similar to.
 fn mistyped(text: &str) -> Option<&'static str> {
     let text = text.to_ascii_lowercase();
     ["client", "origin"].into_iter().find(|word| strsim::damerau_levenshtein(&text, word) <= 2)
@@ -131,23 +131,23 @@ impl fmt::Display for HostHeader {
 /// Reads an address to listen on.
 ///
 /// # Errors
-/// In words, with addresses that could be meant.
+/// A message with the probable addresses.
 pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         let port = text.rsplit(':').next().filter(|port| port.parse::<u16>().is_ok()).unwrap_or("8080");
         format!(
-            "`{text}` is no address with a port; give 127.0.0.1:{port} for this machine alone, or 0.0.0.0:{port} and \
+            "`{text}` is not an address with a port; give 127.0.0.1:{port} for this machine alone, or 0.0.0.0:{port} and \
              [::]:{port} for all networks"
         )
     })
 }
 
-/// Addresses in a row, `192.0.2.0/24`, or one.
+/// A range of addresses, `192.0.2.0/24`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network(pub IpNet);
 
 impl Network {
-    /// Whether an address is in one of these networks. One of IPv4 that is written as one of IPv6 is the former.
+    /// Whether an address is in one of these networks. An IPv4-mapped IPv6 address counts as the IPv4 address.
     pub fn any_has(networks: &[Self], address: IpAddr) -> bool {
         let address = address.to_canonical();
         networks.iter().any(|network| network.0.contains(&address))
@@ -162,7 +162,9 @@ impl FromStr for Network {
             .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
             .map(|network| Self(network.trunc()))
             .map_err(|_| {
-                format!("`{text}` is no network; give an address such as 192.0.2.7, or a network such as 192.0.2.0/24")
+                format!(
+                    "`{text}` is not a network; give an address such as 192.0.2.7, or a network such as 192.0.2.0/24"
+                )
             })
     }
 }
@@ -185,7 +187,7 @@ impl FromStr for FieldName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|_| format!("`{text}` is no name of a field; give one such as X-Device"))
+        text.parse().map(Self).map_err(|_| format!("`{text}` is not the name of a field; give one such as X-Device"))
     }
 }
 
@@ -207,7 +209,7 @@ impl Ord for FieldName {
     }
 }
 
-/// A method, in capitals as they are sent.
+/// A method, in capitals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodName(pub Method);
 
@@ -216,9 +218,12 @@ impl FromStr for MethodName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.bytes().any(|byte| byte.is_ascii_lowercase()) {
-            return Err(format!("`{text}` never comes: methods are in capitals; give `{}`", text.to_ascii_uppercase()));
+            return Err(format!(
+                "`{text}` is not a method: methods are in capitals; give `{}`",
+                text.to_ascii_uppercase()
+            ));
         }
-        text.parse().map(Self).map_err(|_| format!("`{text}` is no method; give one such as GET"))
+        text.parse().map(Self).map_err(|_| format!("`{text}` is not a method; give one such as GET"))
     }
 }
 
@@ -236,11 +241,11 @@ impl FromStr for CookieName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // The tokens of fields' names are the same.
+        // Names of fields are the same tokens.
         if HeaderName::from_bytes(text.as_bytes()).is_ok() && !text.contains('*') {
             Ok(Self(text.to_owned()))
         } else {
-            Err(format!("`{text}` is no cookie's name; give exact names, such as \"lang\""))
+            Err(format!("`{text}` is not the name of a cookie; give exact names, such as \"lang\""))
         }
     }
 }
@@ -251,8 +256,8 @@ impl fmt::Display for CookieName {
     }
 }
 
-/// A pattern for a whole text: `*` any signs, `?` one, `[a-z]` one of these, `{a,b}` either, a backslash before one of them
-/// takes it as it is.
+/// A pattern for a whole text: `*` matches any characters, `?` one, `[a-z]` one of these, `{a,b}` either. A backslash escapes
+/// the next character.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob(String);
 
@@ -262,23 +267,23 @@ impl Glob {
         &self.0
     }
 
-    /// Whether it stands for one text only: itself.
+    /// Whether it has no wildcards, and matches only itself.
     pub fn is_literal(&self) -> bool {
         !self.0.contains(['*', '?', '[', '{', '\\'])
     }
 
     fn build(text: &str, ignores_case: bool) -> Result<GlobOfSet, String> {
         GlobBuilder::new(text).backslash_escape(true).case_insensitive(ignores_case).build().map_err(|error| {
-            format!("`{text}` is no pattern: {}; a backslash before a sign takes it as it is", error.kind())
+            format!("`{text}` is not a pattern: {}; a backslash escapes the next character", error.kind())
         })
     }
 
-    /// For this one alone; none for what [`Glob::from_str`] would refuse.
+    /// A matcher for this pattern alone; `None` for a pattern that [`Glob::from_str`] would refuse.
     pub(crate) fn matcher(&self) -> Option<GlobMatcher> {
         Self::build(&self.0, false).ok().map(|glob| glob.compile_matcher())
     }
 
-    /// Any of these at once. One that can't be part of a set, which [`Glob::from_str`] makes sure of, is left out.
+    /// A matcher for any of these patterns. It skips patterns that can't be part of a set, which [`Glob::from_str`] refuses.
     pub(crate) fn set<'a>(globs: impl IntoIterator<Item = &'a str>, ignores_case: bool) -> GlobSet {
         let mut builder = GlobSetBuilder::new();
         for glob in globs.into_iter().filter_map(|text| Self::build(text, ignores_case).ok()) {
@@ -293,10 +298,13 @@ impl FromStr for Glob {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.is_empty() {
-            return Err("an empty pattern matches nothing; leave it out".to_owned());
+            return Err("an empty pattern matches nothing; remove it".to_owned());
         }
         let glob = Self::build(text, false)?;
-        GlobSetBuilder::new().add(glob).build().map_err(|error| format!("`{text}` is too large a pattern: {error}"))?;
+        GlobSetBuilder::new()
+            .add(glob)
+            .build()
+            .map_err(|error| format!("the pattern `{text}` is too large: {error}"))?;
         Ok(Self(text.to_owned()))
     }
 }
@@ -342,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_names_or_all_below_one() {
+    fn a_host_is_a_name_or_a_wildcard() {
         assert_eq!("Example.ORG".parse(), Ok(HostPattern::Name("example.org".to_owned())));
         assert_eq!("*.example.org".parse(), Ok(HostPattern::Below(".example.org".to_owned())));
         assert_eq!("*".parse(), Ok(HostPattern::Any));
@@ -361,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_in_a_network_however_it_is_written() {
+    fn a_mapped_address_is_in_the_network_of_its_ipv4_address() {
         let networks: Vec<Network> = ["127.0.0.0/8", "2001:db8::/32"].map(|network| network.parse().unwrap()).into();
         for (client, expected) in [
             ("127.0.0.2", true),
@@ -377,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_and_cookies_are_as_they_are_sent() {
+    fn methods_and_cookies_are_exact_tokens() {
         assert!("get".parse::<MethodName>().unwrap_err().contains("give `GET`"));
         assert!("GET".parse::<MethodName>().is_ok() && "PURGE".parse::<MethodName>().is_ok());
         assert!("lang".parse::<CookieName>().is_ok());

@@ -1,4 +1,4 @@
-//! How the origins of a site are asked: `[site.origin]`, and the tables in it.
+//! Settings for requests to the origins of a site: `[site.origin]`, and the tables in it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,9 +30,9 @@ pub struct OriginSettings {
     ///
     /// Example: `"app.internal"`
     pub host_header: HostHeader,
-    /// How it is known to be well; without it, by the requests alone.
+    /// Health checks; without them, only requests show the health of an origin.
     pub health: Option<Health>,
-    /// How `https` origins are known to be who they should be.
+    /// TLS to `https` origins.
     pub tls: Option<Spanned<Tls>>,
 }
 
@@ -92,7 +92,7 @@ impl Default for Health {
     }
 }
 
-/// A path with its query, as it is asked for.
+/// A path with its query, as in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetPath(pub String);
 
@@ -103,7 +103,7 @@ impl std::str::FromStr for TargetPath {
         if text.starts_with('/') && text.parse::<http::uri::PathAndQuery>().is_ok_and(|path| path.as_str() == text) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(format!("`{text}` is no path to ask for; give one such as /health"))
+            Err(format!("`{text}` is not a path; give one such as /health"))
         }
     }
 }

@@ -1,18 +1,18 @@
-//! The shipped presets: rules that come before those of the file.
+//! The shipped presets: rules that Eyewall puts before those of the file.
 
 use serde::{Deserialize, Serialize};
 
 use super::rule::Rule;
 
-/// A name for rules that many need.
+/// The name of shipped rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
-    /// Pages for a minute, but for who has a session.
+    /// Caches pages for a minute, except for visitors with a session.
     Blog,
-    /// The same for what the program of this name does.
+    /// The same for the program of this name.
     Wordpress,
-    /// Files, for long by what they are.
+    /// Caches files, for as long as their type suggests.
     Static,
     /// The wiki of this name.
     Mediawiki,
@@ -45,7 +45,7 @@ impl Preset {
         }
     }
 
-    /// The rules that it stands for, as they would stand in the file with `site.` before `rule`.
+    /// Its rules as text, in the notation of the file except for the missing `site.` before `rule`.
     pub fn text(self) -> &'static str {
         match self {
             Self::Blog => include_str!("presets/blog.toml"),
@@ -57,18 +57,18 @@ impl Preset {
         }
     }
 
-    /// The rules that it stands for.
+    /// Its rules.
     ///
     /// # Errors
-    /// In words, if what is shipped is broken: a mistake of ours, which the tests look for.
+    /// A message, if the shipped text is broken. Tests make sure that it isn't.
     pub fn rules(self) -> Result<Vec<Rule>, String> {
         let rules: Rules = toml::from_str(self.text()).map_err(|error| format!("preset {}: {error}", self.name()))?;
         Ok(rules.rule)
     }
 }
 
-/// Parameters by which campaigns and networks follow people from site to site; they change nothing of a page.
-/// Only names that mean this and nothing else are here.
+/// Parameters by which campaigns and networks follow people from site to site. Pages don't depend on them.
+/// The list has only names with no other use.
 pub const TRACKERS: [&str; 33] = [
     "utm_*",
     "fbclid",
@@ -105,8 +105,8 @@ pub const TRACKERS: [&str; 33] = [
     "_openstat",
 ];
 
-/// Cookies that scripts of analytics and advertising set and read in the browser; pages don't depend on them. No cookie of
-/// consent is here: programs decide by them what they put into a page.
+/// Cookies that scripts of analytics and advertising set and read in the browser. Pages don't depend on them. The list has no
+/// cookies of consent, because programs make different pages by them.
 pub const ANALYTICS: [&str; 27] = [
     "_ga",
     "_ga_*",
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shipped_can_be_read() {
+    fn the_shipped_presets_can_be_read() {
         for preset in Preset::ALL {
             let rules = preset.rules().unwrap();
             assert!(!rules.is_empty() && rules.iter().all(|rule| rule.name.is_some()), "{}", preset.name());

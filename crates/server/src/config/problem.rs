@@ -1,19 +1,19 @@
-//! What is wrong with a configuration, and where.
+//! The mistakes in a configuration, with their places.
 
 use std::fmt;
 use std::ops::Range;
 
 use serde::Serialize;
 
-/// One thing that is wrong with a configuration.
+/// One mistake in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// Where it stands; nowhere if it is of the whole file, or of the command line.
+    /// Its place; `None` for mistakes of the whole file, or of the command line.
     #[serde(flatten)]
     pub place: Option<Place>,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What to do.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -22,11 +22,11 @@ pub struct Problem {
 pub struct Place {
     /// The number of the line, from 1.
     pub line: usize,
-    /// The number of the first letter that is meant, from 1.
+    /// The number of the first character of the mistake, from 1.
     pub column: usize,
-    /// The line itself, its tabs as blanks.
+    /// The line itself, with blanks instead of tabs.
     pub text: String,
-    /// How many letters of the line are meant, at least 1.
+    /// The number of characters of the mistake, at least 1.
     #[serde(skip)]
     pub length: usize,
 }
@@ -54,7 +54,7 @@ impl fmt::Display for Problem {
                 writeln!(formatter, "line {line}, column {column}: {}", self.message)?;
                 let gutter = line.to_string().len();
                 writeln!(formatter, "  {line} | {text}")?;
-                // A range that goes on behind the end of the line is shown up to there.
+                // A range over several lines is shown up to the end of its first line.
                 let carets = (*length).min(text.chars().count().saturating_sub(column - 1)).max(1);
                 writeln!(formatter, "  {:gutter$} | {:indent$}{}", "", "", "^".repeat(carets), indent = column - 1)?;
             }
@@ -67,14 +67,14 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A problem before its place is worked out.
+/// A problem whose place is still a range of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// The bytes of the file; empty at 0 for what isn't of a file.
+    /// The bytes of the file; `0..0` for a mistake without a place.
     pub(super) span: Range<usize>,
     pub(super) message: String,
     pub(super) hint: Option<String>,
-    /// Whether something is missed. Where parts of the file couldn't be read that is no news.
+    /// Whether the mistake is that something is missing. It isn't reported if parts of the file couldn't be read.
     pub(super) is_absence: bool,
 }
 
@@ -87,7 +87,7 @@ impl Fault {
         Self { is_absence: true, ..Self::new(span, message, hint) }
     }
 
-    /// With its place in `file`, which is none for what came from the command line.
+    /// With its place in `file`; settings of the command line have no file.
     pub(super) fn into_problem(self, file: Option<&str>) -> Problem {
         let place = file.filter(|_| !self.span.is_empty()).map(|file| Place::of(file, &self.span));
         Problem { place, message: self.message, hint: self.hint }
@@ -112,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn a_range_behind_the_end_is_shown_at_the_end() {
+    fn a_range_past_the_end_is_shown_at_the_end() {
         let place = Place::of("a = ", &(4..9));
         assert_eq!((place.line, place.column, place.length), (1, 5, 1));
         assert_eq!(Place::of("", &(0..1)).line, 1);
     }
 
     #[test]
-    fn a_caret_stands_below_what_is_meant() {
+    fn carets_mark_the_mistake() {
         let problem = Fault::new(6..10, "wrong", "right").into_problem(Some("x = 1\nport = 2"));
         assert_eq!(problem.to_string(), "line 2, column 1: wrong\n  2 | port = 2\n    | ^^^^\n  hint: right\n");
     }

@@ -1,7 +1,7 @@
-//! From the text of a file to its settings, with everything that is wrong with their form.
+//! Reads the text of a file into settings, and reports all mistakes of form.
 //!
-//! serde stops at the first error. So what that error is about is taken out of the tree, and the rest is read again, until it
-//! can be read: each key is judged, and one mistake doesn't hide the others.
+//! serde stops at the first error. So the reader takes the wrong key out of the tree and reads the rest again, until that
+//! succeeds. In this way it checks each key, and one mistake doesn't hide the others.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use super::messages::{self, At};
 use super::problem::Fault;
 use super::settings::Settings;
 
-/// So many errors are enough for one reading.
+/// The reader stops after this many errors.
 const FAULTS_MAX: usize = 100;
-/// Keys whose value is a table, wherever they stand.
+/// Keys whose value is a table, in whatever table they are.
 const TABLES: [&str; 9] = ["server", "access_log", "limits", "admin", "cache", "origin", "health", "tls", "key"];
 
-/// Reads what can be read. Without an entry in the second, that is all.
+/// Reads the keys without mistakes. The settings are complete if there is no fault.
 pub(super) fn settings(text: &str) -> (Settings, Vec<Fault>) {
     let (tree, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        // What stands behind a broken line may be anything.
+        // After a broken line, the rest of the file can't be understood.
         return (Settings::default(), errors.iter().map(|error| syntax_fault(error, text)).collect());
     }
     let mut faults = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn settings(text: &str) -> (Settings, Vec<Fault>) {
     }
 }
 
-/// serde would take a list for a table, its elements for the keys in their order.
+/// Refuses lists in the place of tables: serde would accept a list's elements as the table's keys, in their order.
 fn refuse_lists(table: &mut DeTable<'_>, faults: &mut Vec<Fault>) {
     let mut refused = Vec::new();
     for (key, value) in table.iter_mut() {
@@ -52,8 +52,10 @@ fn refuse_lists(table: &mut DeTable<'_>, faults: &mut Vec<Fault>) {
         match value.get_mut() {
             DeValue::Table(below) => refuse_lists(below, faults),
             DeValue::Array(_) if TABLES.contains(&&**key.get_ref()) => {
-                let hint =
-                    format!("there is one: give it as `{key} = {{ ... }}`, or in single brackets", key = key.get_ref());
+                let hint = format!(
+                    "there can be only one: write `{key} = {{ ... }}`, or single brackets",
+                    key = key.get_ref()
+                );
                 faults.push(Fault::new(span, format!("`{}` is a table, not a list", key.get_ref()), hint));
                 refused.push(key.clone());
             }
@@ -73,9 +75,9 @@ fn refuse_lists(table: &mut DeTable<'_>, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Takes the smallest key or element out that holds `span`; false if there is none.
+/// Removes the smallest key or element that contains `span`; false if there is none.
 fn remove_from_table(table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
-    // A name that isn't known goes with all that stands under it.
+    // An unknown name is removed with everything under it.
     let mut found = table.keys().find(|key| covers(&key.span(), span)).cloned();
     if found.is_none() {
         for (key, value) in table.iter_mut() {
@@ -110,13 +112,13 @@ fn covers(outer: &Range<usize>, inner: &Range<usize>) -> bool {
 }
 
 fn syntax_fault(error: &Error, text: &str) -> Fault {
-    // The end of the file is a place, too.
+    // The error may be at the end of the file, which has no bytes.
     let at = error.span().unwrap_or(0..1);
     let (message, hint) = messages::of_syntax(error.message(), text.get(at.clone()).unwrap_or_default());
     Fault { span: at.start..at.end.max(at.start + 1), message, hint: Some(hint), is_absence: false }
 }
 
-/// `tree` is what `text` says; the error is about something in it.
+/// `tree` is the parsed `text`, in which the error is.
 fn fault(error: &Error, text: &str, tree: &mut DeTable<'_>) -> Fault {
     let span = error.span().unwrap_or(0..1);
     let mut keys = Vec::new();
@@ -126,9 +128,9 @@ fn fault(error: &Error, text: &str, tree: &mut DeTable<'_>) -> Fault {
     Fault { span, message, hint, is_absence: false }
 }
 
-/// Finds the keys that lead to `span`; true if that is an element of the last one's list.
+/// Finds the keys that lead to `span`; true if `span` is an element of the last key's list.
 fn find_keys(table: &mut DeTable<'_>, span: &Range<usize>, keys: &mut Vec<String>) -> bool {
-    // Tables may stand in several parts of the file, so that only the deepest key is sure to cover what stands below it.
+    // A table may be spread over several parts of the file, so only the deepest key is sure to cover its values.
     let depth = keys.len();
     for (key, value) in table.iter_mut() {
         keys.push(key.get_ref().to_string());
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_key_is_told_at_once() {
+    fn every_wrong_key_is_reported_at_once() {
         let text = r#"
             [server]
             lisen = ["127.0.0.1:80"]
@@ -206,25 +208,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_read() {
+    fn the_other_keys_are_read() {
         let (settings, faults) = settings("[server]\nworkers = 0\nlisten = []\n[cache]\nsize = \"1M\"\n");
         assert_eq!((faults.len(), settings.server.listen.len()), (1, 0));
         assert_eq!(settings.cache.size.map(|size| size.0), Some(1 << 20));
     }
 
     #[test]
-    fn a_mistyped_name_has_a_near_one() {
+    fn a_mistyped_name_gets_the_nearest_known_one_as_a_hint() {
         let (_, faults) = settings("[[site]]\norigns = []\nelephant = 1\npreset = \"wordpres\"\n");
         let hints: Vec<&str> = faults.iter().filter_map(|fault| fault.hint.as_deref()).collect();
         assert!(
             hints.contains(&"did you mean `origins`?") && hints.contains(&"did you mean `wordpress`?"),
             "{hints:?}"
         );
-        assert!(hints.iter().any(|hint| hint.starts_with("there are hosts, aliases")), "{hints:?}");
+        assert!(hints.iter().any(|hint| hint.starts_with("known are hosts, aliases")), "{hints:?}");
     }
 
     #[test]
-    fn what_is_no_toml_is_told_with_its_place() {
+    fn broken_toml_is_reported_with_its_place() {
         let found = found("[server]\nlisten = [\"a\n\n[cache]\nsize =\nsize = 1\n");
         assert!(
             found.len() >= 2 && found.iter().all(|(_, message)| message.starts_with("this is not TOML")),
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_the_wrong_kind_is_told() {
+    fn a_table_of_the_wrong_kind_is_reported() {
         for text in ["site = 5", "server = []", "[site]\nhosts = []", "cache = \"x\"", "[[server]]"] {
             assert_eq!(found(text).len(), 1, "{text}");
         }

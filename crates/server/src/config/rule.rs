@@ -1,4 +1,4 @@
-//! Exceptions of a site: `[[site.rule]]`, and the texts that are in it only.
+//! Exceptions of a site: `[[site.rule]]`, and the types of its texts.
 
 use std::collections::BTreeMap;
 
@@ -177,7 +177,7 @@ pub struct Rule {
     pub tags: Vec<Tag>,
 }
 
-/// The keys of a rule, in the order in which it is told.
+/// The keys of a rule, in the order in which `eyewall check` shows them.
 pub const RULE_KEYS: [&str; 28] = [
     "name",
     "path",
@@ -229,7 +229,7 @@ pub struct Extension(pub String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaGlob(pub Glob);
 
-/// A label for purging: 1 to 255 bytes without white space.
+/// A tag for purges: 1 to 255 bytes without white space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tag(pub String);
 
@@ -242,7 +242,7 @@ impl std::str::FromStr for RuleName {
         if is_token && text.len() <= 64 {
             Ok(Self(text.to_owned()))
         } else {
-            Err(format!("`{text}` is no name of a rule; give a letter, then letters, digits, `-`, `_` or `.`"))
+            Err(format!("`{text}` is not the name of a rule; give a letter, then letters, digits, `-`, `_` or `.`"))
         }
     }
 }
@@ -267,27 +267,29 @@ impl std::str::FromStr for PathPrefix {
             return Err(never(text, "paths begin with a slash"));
         }
         if text.contains('*') {
-            return Err(format!("`{text}` is taken as it is; give the beginning alone, or use `path` for a pattern"));
+            return Err(format!(
+                "`{text}` has wildcards, which a prefix doesn't support; give the beginning alone, or use `path` for a pattern"
+            ));
         }
         if text.contains('?') {
-            return Err(never(text, "a path has no query, for which there is `query`"));
+            return Err(never(text, "a path has no query; use `query`"));
         }
         as_rules_see_it(text)?;
         Ok(Self(text.to_owned()))
     }
 }
 
-/// Rules look at the path after it was decoded, its steps were taken, and its slashes were merged.
+/// Rules see the path after decoding, with `.` and `..` resolved and slashes in a row merged.
 fn as_rules_see_it(text: &str) -> Result<(), String> {
     let is_escape = |rest: &str| rest.len() >= 2 && rest.as_bytes()[..2].iter().all(u8::is_ascii_hexdigit);
     if text.contains("//") {
-        return Err(never(text, "slashes in a row are merged before"));
+        return Err(never(text, "Eyewall merges slashes in a row first"));
     }
     if text.split('%').skip(1).any(is_escape) {
-        return Err(never(text, "escapes are decoded before: write what they stand for"));
+        return Err(never(text, "Eyewall decodes escapes first: write the decoded character"));
     }
     if text.split('/').any(|segment| segment == "." || segment == "..") {
-        return Err(never(text, "the steps `.` and `..` are taken before"));
+        return Err(never(text, "Eyewall resolves `.` and `..` first"));
     }
     Ok(())
 }
@@ -304,7 +306,7 @@ impl std::str::FromStr for Extension {
             return Err(format!("`{text}` can never match; give it without the dot, `{bare}`"));
         }
         if text.is_empty() || text.contains(['/', '.', '*']) {
-            return Err(format!("`{text}` is no extension; give one such as css"));
+            return Err(format!("`{text}` is not an extension; give one such as css"));
         }
         Ok(Self(text.to_ascii_lowercase()))
     }
@@ -315,7 +317,7 @@ impl std::str::FromStr for MediaGlob {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.contains(';') {
-            return Err(never(text, "parameters such as a charset are not looked at"));
+            return Err(never(text, "rules ignore parameters such as a charset"));
         }
         if !text.contains('/') && !text.contains(['*', '{']) {
             return Err(never(text, "a type has two parts, such as text/html"));
@@ -333,7 +335,7 @@ impl std::str::FromStr for Tag {
         {
             Ok(Self(text.to_owned()))
         } else {
-            Err(format!("`{text}` is no tag; give 1 to 255 bytes without white space"))
+            Err(format!("`{text}` is not a tag; give 1 to 255 bytes without white space"))
         }
     }
 }

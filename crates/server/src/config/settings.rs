@@ -1,7 +1,7 @@
-//! What the file says, as it says it: `[server]` and `[cache]`; the sites are in [`super::site`].
+//! The settings in the form of the file: `[server]` and `[cache]`; [`super::site`] has the sites.
 //!
-//! Each key has a default, so that no table has to say more than what is special about it. What needs more than one key to be
-//! judged is left to the checks of this module's parent.
+//! Each key has a default, so a table only needs keys that differ from it. `check.rs` and `check_site.rs` have the checks that
+//! need more than one key.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::names::Network;
 use super::site::Site;
 use super::value::{Period, Size, SizeWithin, Window, Within};
 
-/// Size of a volume that has to be made and was given none.
+/// Size of a new volume without a given size.
 pub const CACHE_SIZE_DEFAULT: u64 = 256 << 20;
 
 /// The whole file.
@@ -25,7 +25,7 @@ pub struct Settings {
     pub server: Server,
     /// The volume.
     pub cache: Volume,
-    /// What is served, by host.
+    /// The sites, by host.
     pub site: Vec<Spanned<Site>>,
 }
 
@@ -105,7 +105,7 @@ impl Default for AccessLog {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// NCSA combined, with what the cache did and how long it took at the end.
+    /// NCSA combined; the cache status and the time taken follow at the end.
     Combined,
     /// One JSON object a line.
     Json,

@@ -1,5 +1,5 @@
-//! What the file says of a site: `[[site]]`, `[site.key]` and `[site.cache]`. How origins are asked is in [`super::origin`], rules are in
-//! [`super::rule`].
+//! The settings of a site: `[[site]]`, `[site.key]` and `[site.cache]`. [`super::origin`] has the settings for requests to origins, and
+//! [`super::rule`] the rules.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -71,9 +71,9 @@ pub struct Site {
     ///
     /// Example: `"wordpress"`
     pub preset: Option<Preset>,
-    /// What tells one entry from another.
+    /// The parts of its keys.
     pub key: Key,
-    /// What is stored, and for how long.
+    /// Which responses are stored, and for how long.
     pub cache: SiteCache,
     /// Exceptions, in order.
     pub rule: Vec<Spanned<Rule>>,
@@ -100,41 +100,41 @@ impl Default for Site {
 }
 
 impl Site {
-    /// Names of the files that stand for their folder, in the order in which they are looked for.
+    /// Names of the index files of a folder, in the order in which Eyewall looks for them.
     pub fn index_names(&self) -> impl Iterator<Item = &str> {
         let given = self.index.as_ref().map(|names| names.get_ref().as_slice());
         let default = given.is_none().then_some("index.html");
         given.unwrap_or_default().iter().map(String::as_str).chain(default)
     }
 
-    /// Which symbolic links of the folder are followed.
+    /// Which symbolic links of the folder Eyewall follows.
     pub fn followed_links(&self) -> Symlinks {
         self.symlinks.as_ref().map(|links| *links.get_ref()).unwrap_or_default()
     }
 
-    /// Whether names that begin with a dot are served.
+    /// Whether Eyewall serves names that begin with a dot.
     pub fn serves_dotfiles(&self) -> bool {
         self.dotfiles.as_ref().is_some_and(|yes| *yes.get_ref())
     }
 
-    /// Whether precompressed files are served in the place of those that are not.
+    /// Whether Eyewall serves precompressed files in the place of plain ones.
     pub fn serves_precompressed(&self) -> bool {
         self.precompressed.as_ref().is_some_and(|yes| *yes.get_ref())
     }
 
-    /// How its origins are asked.
+    /// The settings for requests to its origins.
     pub fn origin_settings(&self) -> OriginSettings {
         self.origin.as_ref().map(|settings| settings.get_ref().clone()).unwrap_or_default()
     }
 }
 
-/// Which symbolic links below a root are followed.
+/// Which symbolic links below a root Eyewall follows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Symlinks {
     /// None.
     None,
-    /// Those whose target lies below the root.
+    /// Links whose target is below the root.
     #[default]
     Below,
 }
@@ -266,7 +266,7 @@ impl Default for SiteCache {
     }
 }
 
-/// Statuses as the key of a table, where only text can stand.
+/// Statuses as the key of a table, which must be text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StatusKey(pub Statuses);
 

@@ -16,16 +16,16 @@ use crate::rules::Rules;
 /// One site.
 #[derive(Debug, Serialize)]
 pub struct Site {
-    /// What the file says of it; the rules of its preset stand before its own.
+    /// Its settings; the rules of its preset come before its own.
     #[serde(flatten)]
     pub settings: site::Site,
-    /// Of what its keys are made.
+    /// The parts of its keys.
     #[serde(skip)]
     pub(crate) key: KeyRules,
     /// Its rules.
     #[serde(skip)]
     pub(crate) rules: Rules,
-    /// The first of its hosts that is a name: that of the keys of its aliases.
+    /// The first of its hosts that is a name. Aliases have it in their keys.
     #[serde(skip)]
     first_name: Option<String>,
 }
@@ -44,12 +44,12 @@ impl Site {
         }
     }
 
-    /// The name of its tags in the volume: the first host that it has by name. What is for all hosts has none.
+    /// The name of the site in its tags in the volume: the first of its hosts that is a name. A site for all hosts has none.
     pub fn name(&self) -> Option<&str> {
         self.first_name.as_deref()
     }
 
-    /// The host that stands in keys, for a host that a request names.
+    /// The host in the keys, for the host of a request.
     pub fn key_host<'a>(&'a self, host: &'a str) -> &'a str {
         match &self.first_name {
             Some(name) if self.settings.aliases.iter().any(|alias| alias.get_ref().0 == host) => name,
@@ -58,7 +58,7 @@ impl Site {
     }
 }
 
-/// All sites. A name goes before a wildcard, a longer wildcard before a shorter one, and `*` comes last.
+/// All sites. A name takes precedence over a wildcard, a longer wildcard over a shorter one, and `*` comes last.
 #[derive(Debug)]
 pub struct Sites {
     all: Vec<Arc<Site>>,
@@ -121,7 +121,7 @@ impl Serialize for Sites {
     }
 }
 
-/// Puts the rules of each site's preset before its own, and ignores the cookies of analytics unless the site says otherwise.
+/// Puts the rules of each site's preset before its own. A preset also ignores analytics cookies, unless the site says otherwise.
 pub(super) fn expand_presets(settings: &mut Settings) -> Vec<Fault> {
     let mut faults = Vec::new();
     for site in &mut settings.site {
@@ -135,7 +135,11 @@ pub(super) fn expand_presets(settings: &mut Settings) -> Vec<Fault> {
                 let rules = rules.into_iter().map(|rule| Spanned::new(0..0, rule));
                 site.rule = rules.chain(site.rule.drain(..)).collect();
             }
-            Err(message) => faults.push(Fault::new(span, message, "this is a mistake of Eyewall, not of the file")),
+            Err(message) => faults.push(Fault::new(
+                span,
+                message,
+                "this is a bug of Eyewall, not a mistake in the file; please report it",
+            )),
         }
     }
     faults

@@ -40,16 +40,19 @@ fn nothing_to_serve_is_a_mistake() {
 #[test]
 fn what_is_missed_is_no_news_where_something_can_not_be_read() {
     is_refused(&problems("[[site]]\norigin = [\"http://a\"]"), &["2:10 "]);
-    is_refused(&problems("[[sit]]\norigins = []"), &["1:3 there is no key `sit` here"]);
+    is_refused(&problems("[[sit]]\norigins = []"), &["1:3 unknown key `sit`"]);
 }
 
 #[test]
 fn each_host_has_one_site() {
     let text = "[[site]]\nhosts = [\"a\", \"b\"]\naliases = [\"c\"]\norigins = [\"http://x\"]\n\
                 [[site]]\nhosts = [\"B\", \"*.c\"]\norigins = [\"http://x\"]\n[[site]]\nhosts = [\"c\"]\norigins = [\"http://x\"]\n";
-    is_refused(&problems(text), &["6:10 `b` has a site already, the first", "9:10 `c` has a site already, the first"]);
+    is_refused(
+        &problems(text),
+        &["6:10 `b` is a host of the first site already", "9:10 `c` is a host of the first site already"],
+    );
     let text = "[[site]]\norigins = [\"http://x\"]\n[[site]]\norigins = [\"http://y\"]\n";
-    is_refused(&problems(text), &["3:1 sites 1 and 2 both are for all other hosts"]);
+    is_refused(&problems(text), &["3:1 sites 1 and 2 are both for all other hosts"]);
 }
 
 #[test]
@@ -83,13 +86,13 @@ fn a_rule_that_can_never_match_is_refused() {
         ("path = [\"/a//b\"]", "can never match"),
         ("path = [\"/%61\"]", "can never match"),
         ("path = [\"/a/../b\"]", "can never match"),
-        ("prefix = [\"/a/*\"]", "is taken as it is"),
+        ("prefix = [\"/a/*\"]", "has wildcards"),
         ("extension = [\".css\"]", "can never match"),
         ("content_type = [\"html\"]", "can never match"),
         ("content_type = [\"text/html; charset=utf-8\"]", "can never match"),
-        ("method = [\"get\"]", "never comes"),
-        ("status = [100]", "no status"),
-        ("cookie = [\"[a\"]", "no pattern"),
+        ("method = [\"get\"]", "methods are in capitals"),
+        ("status = [100]", "not the status"),
+        ("cookie = [\"[a\"]", "not a pattern"),
         ("query = []", "can never match"),
         ("path = [\"/a.css\"]\nextension = [\"js\"]", "can never match"),
         ("path = [\"/a.css\"]\nprefix = [\"/b\"]", "can never match"),
@@ -100,19 +103,22 @@ fn a_rule_that_can_never_match_is_refused() {
 
 #[test]
 fn a_rule_does_something_that_can_be_decided() {
-    is_refused(&with_site("[[site.rule]]\npath = [\"/a\"]"), &["3:1 this rule does nothing"]);
+    is_refused(&with_site("[[site.rule]]\npath = [\"/a\"]"), &["3:1 this rule has no effect"]);
     let late = with_site("[[site.rule]]\nstatus = [500]\nbypass = true\n");
-    is_refused(&late, &["4:10 `bypass` is decided before"]);
+    is_refused(&late, &["4:10 `bypass` applies before"]);
     is_refused(&with_site("[[site.rule]]\nttl_min = \"2h\"\nttl_max = \"1h\"\n"), &["4:11 `ttl_min` is longer"]);
 }
 
 #[test]
 fn settings_without_what_they_are_about_are_refused() {
-    is_refused(&with_site("dotfiles = true\nindex = [\"a.html\"]\n"), &["`dotfiles` is about", "`index` is about"]);
-    is_refused(&with_site("[site.origin.tls]\nserver_name = \"x\"\n"), &["`tls` does nothing"]);
-    is_refused(&with_site("aliases = [\"b\"]\n"), &["an alias of what?"]);
-    is_refused(&with_site("[site.key]\nheaders = [\"Cookie\", \"X-A\"]\n"), &["4:12 `cookie` can't be a part of keys"]);
-    is_refused(&with_site("[cache]\ntier = \"1M\"\n"), &["4:8 a volume in memory has no tier"]);
+    is_refused(
+        &with_site("dotfiles = true\nindex = [\"a.html\"]\n"),
+        &["`dotfiles` has no effect", "`index` has no effect"],
+    );
+    is_refused(&with_site("[site.origin.tls]\nserver_name = \"x\"\n"), &["`tls` has no effect"]);
+    is_refused(&with_site("aliases = [\"b\"]\n"), &["has an alias, but no host"]);
+    is_refused(&with_site("[site.key]\nheaders = [\"Cookie\", \"X-A\"]\n"), &["4:12 `cookie` can't be part of a key"]);
+    is_refused(&with_site("[cache]\ntier = \"1M\"\n"), &["4:8 a volume in memory can't have a tier"]);
     is_refused(&with_site("[cache]\nsize = \"1M\"\nentry_bytes_max = \"1M\"\n"), &["5:19 `entry_bytes_max` is 1M"]);
 }
 
@@ -124,21 +130,18 @@ fn what_is_named_has_to_be_there() {
     let shown = |path: &Path| path.display().to_string();
     let site = |root: &Path| problems(&format!("[[site]]\nroot = \"{}\"\n", shown(root)));
     assert_eq!(site(folder.path()), [""; 0]);
-    is_refused(&site(&file), &["is no folder"]);
-    is_refused(&site(&folder.path().join("absent")), &["can't be served"]);
+    is_refused(&site(&file), &["is not a folder"]);
+    is_refused(&site(&folder.path().join("absent")), &["can't serve"]);
     let absent = shown(&folder.path().join("absent/file"));
-    is_refused(&with_site(&format!("[cache]\npath = \"{absent}\"\n")), &["there is no folder for the volume"]);
-    is_refused(
-        &with_site(&format!("[server.access_log]\npath = \"{absent}\"\n")),
-        &["there is no folder for the access log"],
-    );
+    is_refused(&with_site(&format!("[cache]\npath = \"{absent}\"\n")), &["the folder of the volume"]);
+    is_refused(&with_site(&format!("[server.access_log]\npath = \"{absent}\"\n")), &["the folder of the access log"]);
     let tls = format!("[[site]]\norigins = [\"https://a\"]\n[site.origin.tls]\nca_file = \"{absent}\"\n");
     is_refused(&problems(&tls), &["can't be read"]);
 }
 
 #[test]
 fn who_administers_is_from_here_and_known() {
-    is_refused(&with_site("[server.admin]\n"), &["says not where"]);
+    is_refused(&with_site("[server.admin]\n"), &["has no address"]);
     is_refused(&with_site("[server.admin]\nlisten = \"127.0.0.1:1\"\n"), &["needs a token"]);
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");
@@ -147,7 +150,7 @@ fn who_administers_is_from_here_and_known() {
         with_site(&format!("[server.admin]\nlisten = \"{address}\"\ntoken_file = \"{}\"\n", token.display()))
     };
     assert_eq!(admin("[::1]:8081"), [""; 0]);
-    is_refused(&admin("0.0.0.0:8081"), &["can be reached from other machines"]);
+    is_refused(&admin("0.0.0.0:8081"), &["other machines can reach"]);
 }
 
 #[test]
@@ -164,7 +167,7 @@ fn a_cookie_of_keys_can_not_be_ignored() {
         "key = { cookies = [\"lang\"] }\n[[site.rule]]\nignore_cookies = [\"l*\"]\n",
     ] {
         let name = if key.contains("lang") { "lang" } else { "_gid" };
-        is_refused(&with_site(key), &[&format!("the cookie `{name}` is in keys, but ignored")]);
+        is_refused(&with_site(key), &[&format!("the cookie `{name}` is part of the key, but also ignored")]);
     }
     let site = "[[site]]\norigins = [\"http://a\"]\npreset = \"blog\"\n";
     assert!(parse(&format!("{site}key = {{ cookies = [\"_gid\"], ignore_analytics = false }}\n")).is_ok());
@@ -175,9 +178,9 @@ fn what_a_rule_is_not_for_has_to_be_named() {
     for name in ["unless_path", "unless_query", "unless_cookie"] {
         is_refused(
             &with_site(&format!("[[site.rule]]\nno_store = true\n{name} = []\n")),
-            &[&format!("`{name}` names nothing")],
+            &[&format!("`{name}` is empty")],
         );
     }
     let late = "[[site.rule]]\nstatus = [200]\nignore_cookies = [\"sid\"]\n";
-    is_refused(&with_site(late), &["`ignore_cookies` is decided before there is a response"]);
+    is_refused(&with_site(late), &["`ignore_cookies` applies before the response"]);
 }

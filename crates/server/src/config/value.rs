@@ -1,5 +1,5 @@
-//! Values as the file writes them: durations, sizes, numbers within bounds, statuses. Each is checked where it is read, so
-//! that an error has its place. A message may end with a hint, after a semicolon.
+//! Values in the notation of the file: durations, sizes, bounded numbers, statuses. Each is checked when it is read, so its
+//! error has a place in the file. A message may end with a hint, after a semicolon.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::{parse_duration, parse_size};
 
-/// No duration is longer: sums with the clock's time then never overflow.
+/// The longest duration: sums with the clock's time never overflow.
 const DURATION_MAX: Duration = Duration::from_hours(3650 * 24);
 
-/// A duration such as `"60s"`: more than nothing, at most ten years.
+/// A duration such as `"60s"`: more than zero, at most ten years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Period(pub Duration);
 
-/// A duration that may be nothing, `"0s"`, which turns off what it is for.
+/// A duration that may be `"0s"`, which turns its feature off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Window(pub Duration);
 
@@ -42,12 +42,12 @@ pub struct Statuses {
 }
 
 impl Statuses {
-    /// Whether it is one of them.
+    /// Whether this status is one of them.
     pub fn contains(self, status: StatusCode) -> bool {
         (self.range.0..=self.range.1).contains(&status.as_u16())
     }
 
-    /// Whether it names one status, and no class: that one has the last word.
+    /// Whether it is one status and not a class; one status takes precedence.
     pub fn is_single(self) -> bool {
         self.range.0 == self.range.1
     }
@@ -64,10 +64,9 @@ impl FromStr for Statuses {
             }
             None => text.parse::<u16>().ok().map(|status| (status, status)),
         };
-        range
-            .filter(|(first, last)| *first >= 200 && *last <= 599)
-            .map(|range| Self { range })
-            .ok_or_else(|| format!("`{text}` is no status of a response; give 200 to 599, or a class such as \"5xx\""))
+        range.filter(|(first, last)| *first >= 200 && *last <= 599).map(|range| Self { range }).ok_or_else(|| {
+            format!("`{text}` is not the status of a response; give 200 to 599, or a class such as \"5xx\"")
+        })
     }
 }
 
@@ -99,7 +98,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// In the largest unit that says it exactly, as the file takes it.
+/// A duration in the notation of the file, in the largest unit that is exact.
 fn duration_text(duration: Duration) -> String {
     let milliseconds = duration.as_millis();
     let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)];
@@ -119,7 +118,7 @@ fn size_text(bytes: u64) -> String {
     }
 }
 
-/// Reads a string, or a number as it would stand in one.
+/// Reads a string, or a number as if it were in a string.
 struct Text<T> {
     expected: &'static str,
     takes_numbers: bool,
@@ -188,7 +187,7 @@ impl<'de> Deserialize<'de> for Window {
 }
 
 fn bounded_duration(text: &str) -> Result<Duration, String> {
-    let duration = parse_duration(text).map_err(|hint| format!("`{text}` is no duration; {hint}"))?;
+    let duration = parse_duration(text).map_err(|hint| format!("`{text}` is not a duration; {hint}"))?;
     if duration > DURATION_MAX {
         return Err(format!("`{text}` is too long; give at most {}", duration_text(DURATION_MAX)));
     }
@@ -196,7 +195,7 @@ fn bounded_duration(text: &str) -> Result<Duration, String> {
 }
 
 fn any_size(text: &str) -> Result<u64, String> {
-    parse_size(text).map_err(|hint| format!("`{text}` is no size; {hint}"))
+    parse_size(text).map_err(|hint| format!("`{text}` is not a size; {hint}"))
 }
 
 impl<'de> Deserialize<'de> for Size {
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_shown_as_the_file_takes_them() {
+    fn values_are_shown_in_the_notation_of_the_file() {
         for text in ["1ms", "60ms", "1s", "90s", "2m", "25h", "30d"] {
             let shown = duration_text(parse_duration(text).unwrap());
             assert_eq!(parse_duration(&shown), parse_duration(text), "{text} is shown as {shown}");

@@ -27,7 +27,7 @@ impl CookieNames {
     pub(crate) fn drop_from(&self, fields: &mut HeaderMap) {
         let Some(kept) = fields.get(COOKIE).and_then(|cookies| self.without(cookies.as_bytes())) else { return };
         fields.remove(COOKIE);
-        // Its bytes are those of a valid field: nothing of it is refused.
+        // Never refused: these are bytes of a valid field.
         if let Ok(kept) = HeaderValue::from_bytes(&kept)
             && !kept.is_empty()
         {
@@ -35,8 +35,8 @@ impl CookieNames {
         }
     }
 
-    /// What is left of a `Cookie` field without these cookies, byte for byte; nothing if no cookie is left. None: it has none of
-    /// them. What has no `=` is no cookie that has a name, and stays.
+    /// A `Cookie` field without these cookies, byte for byte; empty if no cookie is left, `None` if it has none of them. A part
+    /// without `=` has no name, and stays.
     fn without(&self, field: &[u8]) -> Option<Vec<u8>> {
         if self.is_empty() {
             return None;
@@ -57,8 +57,8 @@ impl CookieNames {
     }
 }
 
-/// The cookies of a request, by name and value, whatever their bytes: who sends odd ones is not to get round a rule or a
-/// key. What has no `=` is a name.
+/// The cookies of a request, by name and value, with any bytes: a client must not evade a rule or a key by odd cookies. A
+/// part without `=` is a name.
 pub(crate) fn cookies(fields: &HeaderMap) -> impl Iterator<Item = (&[u8], &[u8])> {
     fields.get_all(COOKIE).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';')).map(|pair| {
         let end = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());

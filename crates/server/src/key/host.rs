@@ -20,8 +20,8 @@ pub(crate) struct RequestHost {
 }
 
 impl RequestHost {
-    /// That of an absolute target or of HTTP/2's `:authority`, else that of the one `Host` (RFC 9112, section 3.2). A request
-    /// of HTTP/1.0, as simple health checks send it, may name none, and is for `localhost` then.
+    /// The host of an absolute target or of HTTP/2's `:authority`, else of the one `Host` (RFC 9112, section 3.2). A request of
+    /// HTTP/1.0, as simple health checks send it, may have none, and counts as one for `localhost`.
     ///
     /// # Errors
     /// [`KeyError::NoHost`] and [`KeyError::Host`].
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_refused() {
+    fn malformed_hosts_are_refused() {
         let long = "a.".repeat(200);
         for text in [
             "", ".", "..", "a..b", "u@a", "a b", "a/b", "a:0", "a:99999", "a:b", "a%41", "[::1", "[x]", "::1", "a,b",

@@ -1,23 +1,24 @@
-//! The key under which the answer to a request is stored, and what the origin is asked for it.
+//! The key of the response to a request, and the target of the request to the origin.
 //!
 //! ```text
 //! http://example.org:8080/path?query cookie:lang=de header:x-device=phone
-//! scheme host        port path query  the parts that the site asks for
+//! scheme host        port path query  the further parts of the site's configuration
 //! ```
 //!
-//! The scheme is that of the connection. The host is in lower case, an alias is replaced by the site's first host, a default
-//! port is left out. In the path, escapes of unreserved characters are decoded, other escapes are in capitals, and the steps
-//! `.` and `..` are taken (RFC 3986, section 6.2.2); all else is byte for byte. The query is byte for byte, without the
-//! parameters that the site strips, and in the order of their names where it sorts. Further parts stand behind a blank, which
-//! no request target can hold, and are percent-encoded. The answers to QUERY have more of them, behind the target: the word `query`, the
-//! generation of the address's answers, and the digest of what was asked.
+//! - The **scheme** is that of the connection.
+//! - The **host** is in lower case, without a default port. The site's first host replaces an alias.
+//! - In the **path**, escapes of unreserved characters are decoded, other escapes are in capitals, and `.` and `..` are resolved
+//!   (RFC 3986, section 6.2.2). Its other bytes are unchanged.
+//! - The **query** is unchanged, except that the site may strip parameters, or sort them by name.
+//! - **Further parts** follow a blank, which no request target can have, and are percent-encoded. Responses to QUERY have three
+//!   more behind the target: the word `query`, the generation of the address's responses, and the digest of the content.
 //!
 //! # Why nobody can poison it
-//! The origin is asked with exactly what the key says: [`CacheKey::forwarded_target`] and [`CacheKey::authority`] are pieces
-//! of it. So two requests with one key are one request to the origin, as far as the address goes; and the fields by which a
-//! client could speak of another address ([`NOT_FROM_CLIENTS`]) don't get through, unless the key has them.
+//! The request to the origin has the target and the host of the key: [`CacheKey::forwarded_target`] and
+//! [`CacheKey::authority`] are pieces of it. So two requests with one key ask the origin for the same address. Eyewall drops the
+//! fields by which a client could name another address ([`NOT_FROM_CLIENTS`]), unless the key has them.
 //!
-//! The host is followed by a slash or by a port's colon, so that a prefix `http://host/` is that of one host.
+//! A slash or a port's colon follows the host, so a prefix `http://host/` matches one host only.
 
 mod cookies;
 mod host;
@@ -41,11 +42,11 @@ pub(crate) use host::RequestHost;
 pub(crate) use host::is_host;
 pub(crate) use normal::{decoded, unescaped};
 
-/// The longest key: the engine's limit of 65,535 bytes, less room for what tells the variants of an answer apart.
+/// The longest key: the engine's limit of 65,535 bytes, less room for what tells the variants of a response apart.
 pub(crate) const KEY_BYTES_MAX: usize = 0xffff - 1024;
 
-/// Fields by which a client could make the origin answer for another host, path or method than the key says: what one
-/// client got that way would be given to all. Those of them that are part of the key pass ([`KeyRules::has_header`]).
+/// Fields by which a client could make the origin answer for another host, path or method than the key has. All clients would
+/// then get that response. A field that is part of the key passes ([`KeyRules::has_header`]).
 pub(crate) const NOT_FROM_CLIENTS: [&str; 28] = [
     "forwarded",
     "front-end-https",
@@ -78,24 +79,24 @@ pub(crate) const NOT_FROM_CLIENTS: [&str; 28] = [
     "x-url-scheme",
 ];
 
-/// Fields in which content delivery networks name the client's address. Only those of a trusted proxy pass.
+/// Fields in which content delivery networks name the client's address. They pass only if a trusted proxy sent them.
 pub(crate) const CLIENT_ADDRESSES: [&str; 6] =
     ["cf-connecting-ip", "client-ip", "fastly-client-ip", "true-client-ip", "x-client-ip", "x-cluster-client-ip"];
 
-/// What stays as it is in a further part: all that can't be taken for its end.
+/// Characters that a further part keeps unescaped: they can't be mistaken for its end.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b',');
 
-/// How the request came.
+/// The scheme of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scheme {
-    /// In clear text.
+    /// Without TLS.
     Http,
-    /// By TLS.
+    /// With TLS.
     Https,
 }
 
 impl Scheme {
-    /// As it stands in an address.
+    /// As in an address.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -103,7 +104,7 @@ impl Scheme {
         }
     }
 
-    /// The port that is left out.
+    /// The default port, which keys leave out.
     pub(crate) fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -117,15 +118,15 @@ impl Scheme {
 #[non_exhaustive]
 pub(crate) enum KeyError {
     /// RFC 9112, section 3.2: one `Host`, or an absolute target.
-    #[error("the request names no host, or several")]
+    #[error("the request must have exactly one host")]
     NoHost,
     /// A host, or its port, is malformed.
     #[error("the request's host is malformed")]
     Host,
-    /// The target is none with a path: that of CONNECT, or `*`.
+    /// The target has no path: it is that of CONNECT, or `*`.
     #[error("the request's target has no path")]
     NoPath,
-    /// An escape of the path is cut off, or none.
+    /// An escape of the path is cut off, or malformed.
     #[error("the path is malformed")]
     Path,
     /// An absolute target of another scheme than the connection's (RFC 9110, section 7.4).
@@ -147,7 +148,7 @@ impl KeyError {
     }
 }
 
-/// What a site's keys are made of, ready to use.
+/// The parts of a site's keys, ready to use.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyRules {
     stripped: GlobSet,
@@ -158,7 +159,7 @@ pub(crate) struct KeyRules {
 }
 
 impl KeyRules {
-    /// From what the file says.
+    /// From the settings of the file.
     pub(crate) fn of(key: &site::Key) -> Self {
         let trackers: &[&str] = if key.strip_trackers { &TRACKERS } else { &[] };
         let stripped = key.strip_query.iter().map(Glob::as_str).chain(trackers.iter().copied());
@@ -183,12 +184,12 @@ impl KeyRules {
         self.headers.iter().chain((!self.cookies.is_empty()).then_some(&COOKIE))
     }
 
-    /// The cookies that are dropped from requests before anything looks at them.
+    /// The cookies that Eyewall drops from requests first.
     pub(crate) fn ignored_cookies(&self) -> &CookieNames {
         &self.ignored_cookies
     }
 
-    /// Whether keys can have further parts: one address then has several.
+    /// Whether keys can have further parts: one address then has several keys.
     pub(crate) fn has_parts(&self) -> bool {
         !self.cookies.is_empty() || !self.headers.is_empty()
     }
@@ -205,7 +206,7 @@ impl KeyRules {
             return;
         }
         if self.sort_query {
-            // A stable sort: what of one name comes first may matter.
+            // A stable sort, because the order of parameters with one name may matter.
             kept.sort_by_key(|piece| name_of(piece));
         }
         let mut before = '?';
@@ -216,7 +217,7 @@ impl KeyRules {
         }
     }
 
-    /// By the name as the origin would read it.
+    /// Compares by the name as the origin would read it.
     fn strips(&self, piece: &str) -> bool {
         !piece.is_empty() && self.stripped.is_match(&*decoded_parameter(name_of(piece)))
     }
@@ -249,7 +250,7 @@ pub(crate) fn decoded_parameter(text: &str) -> Cow<'_, str> {
     if text.contains('+') { Cow::Owned(decoded(&text.replace('+', " ")).into_owned()) } else { decoded(text) }
 }
 
-/// A key, and the request to the origin that it stands for.
+/// A key, and the request to the origin that belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CacheKey {
     /// The key; the rest are offsets into it.
@@ -261,7 +262,7 @@ pub(crate) struct CacheKey {
 }
 
 impl CacheKey {
-    /// The key of a request that came by `scheme` for a host of `site`.
+    /// The key of a request with this `scheme` for a host of `site`.
     ///
     /// # Errors
     /// [`KeyError`], each with the status to answer with.
@@ -292,7 +293,7 @@ impl CacheKey {
         Ok(Self { text, authority_start, path_start, path_end, target_end })
     }
 
-    /// The key of an address of `site`, without further parts. Of `address` path and query count, and the scheme if it has
+    /// The key of an address of `site`, without further parts. It takes path and query of `address`, and its scheme if it has
     /// one.
     ///
     /// # Errors
@@ -303,15 +304,15 @@ impl CacheKey {
         Self::of(site, host, scheme, &request.into_parts().0)
     }
 
-    /// The key of an answer to a QUERY with content of this digest (RFC 10008, section 2.7). `generation` is what stands under
-    /// [`CacheKey::queries`].
+    /// The key of a response to a QUERY with content of this digest (RFC 10008, section 2.7). `generation` is the value under
+    /// the key [`CacheKey::queries`].
     ///
     /// # Errors
     /// [`KeyError::TooLong`].
     pub(crate) fn of_query(&self, generation: u64, digest: &[u8]) -> Result<Self, KeyError> {
         let mut text = format!("{} {generation:016x} ", self.queries());
         for byte in digest {
-            // A text takes all that is written to it.
+            // Never fails on a string.
             let _ = write!(text, "{byte:02x}");
         }
         text.push_str(&self.text[self.target_end..]);
@@ -321,8 +322,8 @@ impl CacheKey {
         Ok(Self { text, ..*self })
     }
 
-    /// What the keys of all answers to QUERY of this address begin with, and the key of their present generation: once that is
-    /// removed, none of them is found.
+    /// The beginning of the keys of all responses to QUERY of this address. It is also the key of their current generation: once
+    /// that is removed, no such response is found.
     pub(crate) fn queries(&self) -> String {
         [self.address(), BEHIND_ADDRESS].concat()
     }
@@ -332,7 +333,7 @@ impl CacheKey {
         self.text.as_bytes()
     }
 
-    /// By which the client asked.
+    /// The scheme of the client's request.
     pub(crate) fn scheme(&self) -> Scheme {
         if self.text.starts_with("https:") { Scheme::Https } else { Scheme::Http }
     }
@@ -342,7 +343,7 @@ impl CacheKey {
         &self.text[..self.target_end]
     }
 
-    /// The host, and the port where it isn't the default: the `Host` that the origin gets where it gets the client's.
+    /// The host, and the port if it isn't the default: the `Host` for an origin that gets the client's.
     pub(crate) fn authority(&self) -> &str {
         &self.text[self.authority_start..self.path_start]
     }
@@ -357,12 +358,12 @@ impl CacheKey {
         &self.text[self.path_start..self.path_end]
     }
 
-    /// The query without its question mark; nothing where there is none.
+    /// The query without its question mark; empty if there is none.
     pub(crate) fn query(&self) -> Option<&str> {
         self.text[self.path_end..self.target_end].strip_prefix('?')
     }
 
-    /// Scheme, host and port with a slash: what all keys of this host begin with, and none of another.
+    /// Scheme, host and port with a slash. All keys of this host begin with it, and no other key does.
     pub(crate) fn host_prefix(&self) -> &str {
         &self.text[..=self.path_start]
     }

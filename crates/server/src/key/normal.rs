@@ -1,4 +1,4 @@
-//! The normal form of a path (RFC 3986, section 6.2.2), and what its escapes stand for.
+//! The normal form of a path (RFC 3986, section 6.2.2), and its decoded escapes.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ pub(super) fn push_path(key: &mut String, path: &str) -> Result<(), KeyError> {
                     let parent = key[start..].rfind('/').unwrap_or(0);
                     key.truncate(start + parent);
                 }
-                // A step at the end leads to a folder.
+                // `.` or `..` at the end names a folder.
                 if is_last {
                     key.push('/');
                 }
@@ -40,8 +40,8 @@ pub(super) fn push_path(key: &mut String, path: &str) -> Result<(), KeyError> {
     Ok(())
 }
 
-/// Escapes of unreserved characters decoded, all others in capitals. A percent sign that begins no escape is an error: what
-/// it would stand for depends on who reads it.
+/// Decodes escapes of unreserved characters, and writes other escapes in capitals. A percent sign that begins no escape is an
+/// error, because programs would read it differently.
 pub(crate) fn unescaped(path: &str) -> Result<Cow<'_, str>, KeyError> {
     if !path.contains('%') {
         return Ok(Cow::Borrowed(path));
@@ -66,7 +66,7 @@ pub(crate) fn unescaped(path: &str) -> Result<Cow<'_, str>, KeyError> {
     Ok(Cow::Owned(normal))
 }
 
-/// All escapes decoded; bytes that are no UTF-8 then are replaced. For patterns, never for keys.
+/// Decodes all escapes, and replaces bytes that aren't UTF-8. For patterns, never for keys.
 pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }

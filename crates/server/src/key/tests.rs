@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::{Config, parse};
 
-/// One site for all hosts with these keys of `[site.key]`, one for `example.org` with an alias.
+/// One site for all hosts with these keys of `[site.key]`, and one for `example.org` with an alias.
 fn config(key: &str) -> Config {
     let sites = "[[site]]\nhosts = [\"example.org\"]\naliases = [\"www.example.org\"]\norigins = [\"http://a\"]\n\
                  [[site]]\norigins = [\"http://b\"]\n";
@@ -119,7 +119,7 @@ fn the_prefix_of_a_host_is_of_no_other() {
     }
 }
 
-/// Targets of few letters, so that many are nearly the same.
+/// Targets of few letters, so many are nearly the same.
 fn targets() -> impl Strategy<Value = String> {
     let path = prop::collection::vec(
         prop::sample::select(vec!["/", ".", "..", "a", "%2e", "%2E", "%2f", "%41", "%25", "%7e", "~", "%c3", "utm_x"]),
@@ -179,7 +179,7 @@ proptest! {
     fn values_of_further_parts_are_told_apart(values in (prop::collection::vec(32..=255_u8, 0..4), prop::collection::vec(32..=255_u8, 0..4))) {
         let config = config("cookies = [\"a\"]\nheaders = [\"x\"]\n");
         let of = |value: &[u8]| {
-            // 127 can't stand in a field.
+            // A field can't have the byte 127.
             let value: Vec<u8> = value.iter().copied().filter(|byte| *byte != 127).collect();
             (value.clone(), key_of(&config, &request("/", &[("host", b"h"), ("x", &value)])).unwrap())
         };

@@ -1,4 +1,4 @@
-//! Whether a rule means a request, and its response.
+//! Whether a rule matches a request and its response.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::config::rule::{PathGlob, Rule};
 use crate::config::value::Statuses;
 use crate::key::{CacheKey, cookies, decoded, decoded_parameter};
 
-/// What of a request any rule of a site looks at: the rest need not be worked out.
+/// The parts of a request that the rules of a site use; Eyewall prepares only these.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Inspected {
     path: bool,
@@ -32,8 +32,8 @@ impl Inspected {
 
 /// A request as rules see it.
 pub(super) struct RequestView<'a> {
-    /// The path as one file system would take it: escapes decoded, slashes in a row merged. So a rule for `/admin/` is not
-    /// got round by `//admin/` or `/%61dmin%2F`.
+    /// The path as a file system would read it: escapes decoded, slashes in a row merged. So a client can't evade a rule for
+    /// `/admin/` by `//admin/` or `/%61dmin%2F`.
     path: Cow<'a, str>,
     query: &'a str,
     request: &'a Parts,
@@ -63,7 +63,7 @@ fn merged(path: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(merged)
 }
 
-/// What a rule asks of the request. Each part that is there has to match, and none of those whose names begin with `other`.
+/// The conditions of a rule on the request. Each given part has to match, and no part whose name begins with `other`.
 #[derive(Debug)]
 pub(super) struct RequestMatcher {
     paths: Option<GlobSet>,
@@ -98,7 +98,7 @@ impl RequestMatcher {
         }
     }
 
-    /// The fields that it looks at.
+    /// The fields that it uses.
     pub(super) fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
         let cookies = self.cookies.as_ref().or(self.other_cookies.as_ref());
         self.headers.iter().map(|(name, _)| name).chain(cookies.map(|_| &COOKIE))
@@ -128,7 +128,7 @@ fn has(fields: &HeaderMap, name: &HeaderName, glob: &GlobMatcher) -> bool {
     fields.get_all(name).iter().any(|value| glob.is_match_candidate(&Candidate::from_bytes(value.as_bytes())))
 }
 
-/// Patterns for what has a name and a value: those with `=` mean both, the others the name.
+/// Patterns for names and values: a pattern with `=` matches both, any other pattern the name.
 #[derive(Debug)]
 struct Pairs {
     names: GlobSet,
@@ -160,7 +160,7 @@ impl Pairs {
     }
 }
 
-/// What a rule asks of the response.
+/// The conditions of a rule on the response.
 #[derive(Debug)]
 pub(super) struct ResponseMatcher {
     content_types: Option<GlobSet>,
@@ -178,7 +178,7 @@ impl ResponseMatcher {
         }
     }
 
-    /// Whether any response will do.
+    /// Whether every response matches.
     pub(super) fn is_any(&self) -> bool {
         self.content_types.is_none() && self.statuses.is_none()
     }

@@ -1,18 +1,18 @@
-//! The rules of a site, ready to use: which of them mean a request and its response, and what comes of that.
+//! The rules of a site, ready to use: which of them match a request and its response, and their effects.
 //!
 //! ```text
 //! request  ── Rules::of_request ──> Decision   bypass? ignore reloads?
 //! response ── Decision::of_response ──> Applied   times to live, what to store, fields to strip, tags to add
 //! ```
 //!
-//! Every rule that matches applies, in the order of the file; where two say something of the same, the later one wins. What
-//! they don't speak of is as in `[site.cache]`, and what that doesn't speak of as RFC 9111 has it.
+//! Every rule that matches applies, in the order of the file; if two rules set the same, the later one wins. Settings of no
+//! rule are as in `[site.cache]`. Settings that are missing there, too, are as in RFC 9111.
 //!
-//! Which rules match is a set of bits, so that no request allocates memory for its rules, unless its path or query has
-//! escapes and a rule looks at them.
+//! The matching rules are a set of bits. So a request allocates memory for its rules only if its path or query has escapes, and
+//! a rule uses them.
 //!
 //! # What is absent
-//! What a cache may do by itself: whether a response may be stored, and for how long it is fresh, is worked out elsewhere, from
+//! The decisions of RFC 9111: `eyewall-http` decides whether a response may be stored and how long it is fresh, from
 //! [`Overrides`].
 
 mod matcher;
@@ -30,7 +30,7 @@ use crate::config::value::{Period, Window};
 use crate::key::{CacheKey, CookieNames};
 use matcher::{RequestMatcher, RequestView, ResponseMatcher};
 
-/// So many rules a site can have, those of its preset included.
+/// The most rules of a site, with those of its preset.
 pub(crate) const RULES_MAX: usize = 128;
 
 /// All rules of a site.
@@ -56,35 +56,35 @@ struct Compiled {
     tags: Vec<String>,
 }
 
-/// What the configuration says of storing and of times, where it says something. With all of it `None`, RFC 9111 alone counts.
+/// The configuration's settings for storing and times. RFC 9111 alone decides if all are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Overrides {
     /// Don't store.
     pub(crate) no_store: Option<bool>,
-    /// Time to live where the origin gives none.
+    /// Time to live if the origin gives none.
     pub(crate) default_ttl: Option<Duration>,
-    /// Time to live, whatever the origin gives. What it forbids to store stays forbidden.
+    /// Time to live, whatever the origin gives. A response that the origin forbids to store stays forbidden.
     pub(crate) force_ttl: Option<Duration>,
-    /// No shorter time to live than this.
+    /// The shortest time to live.
     pub(crate) ttl_min: Option<Duration>,
-    /// No longer time to live than this.
+    /// The longest time to live.
     pub(crate) ttl_max: Option<Duration>,
-    /// Whether to guess a time to live by `Last-Modified` (RFC 9111, section 4.2.2).
+    /// Whether to estimate a time to live from `Last-Modified` (RFC 9111, section 4.2.2).
     pub(crate) heuristic: Option<bool>,
-    /// Time to live of this response's status, where the origin gives none; it goes before `default_ttl`.
+    /// Time to live of this response's status, if the origin gives none; it overrides `default_ttl`.
     pub(crate) negative_ttl: Option<Duration>,
-    /// RFC 5861, section 3, where the origin doesn't say.
+    /// RFC 5861, section 3, if the origin doesn't say.
     pub(crate) stale_while_revalidate: Option<Duration>,
-    /// RFC 5861, section 4, where the origin doesn't say.
+    /// RFC 5861, section 4, if the origin doesn't say.
     pub(crate) stale_if_error: Option<Duration>,
-    /// Whether what clients demand of freshness is ignored.
+    /// Whether to ignore the client's directives about freshness.
     pub(crate) ignore_reload: Option<bool>,
     /// Whether responses with `Set-Cookie` are stored.
     pub(crate) store_set_cookie: Option<bool>,
 }
 
 impl Overrides {
-    /// What `later` says, and for the rest what this one says.
+    /// The settings of `later`, completed by those of this one.
     pub(crate) fn then(self, later: Self) -> Self {
         Self {
             no_store: later.no_store.or(self.no_store),
@@ -157,7 +157,7 @@ impl RuleSet {
 }
 
 impl Rules {
-    /// Those of a site, and what its `[site.cache]` says where none of them does. What is beyond [`RULES_MAX`] is left out.
+    /// The rules of a site, with its `[site.cache]` as defaults. Rules beyond [`RULES_MAX`] are ignored.
     pub(crate) fn of<'a>(cache: &SiteCache, rules: impl IntoIterator<Item = &'a Rule>) -> Self {
         let compile = |(index, rule): (usize, &Rule)| Compiled {
             name: rule.name.as_ref().map_or_else(|| format!("rule-{}", index + 1), ToString::to_string),
@@ -180,14 +180,13 @@ impl Rules {
         }
     }
 
-    /// The fields of requests that they look at. One may come twice.
+    /// The fields of requests that they use. One may come twice.
     pub(crate) fn looked_at(&self) -> impl Iterator<Item = &HeaderName> {
         let of_rule = |rule: &Compiled| (!rule.ignored_cookies.is_empty()).then_some(&COOKIE);
         self.compiled.iter().flat_map(move |rule| rule.request.looked_at().chain(of_rule(rule)))
     }
 
-    /// What is known before there is a response. `key` is that of the request, whose path and query are those that the
-    /// origin would get.
+    /// The decision before there is a response. `key` is the request's key, whose path and query the origin would get.
     pub(crate) fn of_request<'a>(&'a self, key: &CacheKey, request: &Parts) -> Decision<'a> {
         let view = RequestView::of(self.inspected, key, request);
         let mut matched = RuleSet(0);
@@ -197,7 +196,7 @@ impl Rules {
         self.decision(matched)
     }
 
-    /// What these rules say of a request that they match.
+    /// The effects of these rules on a request that they match.
     pub(crate) fn decision(&self, matched: RuleSet) -> Decision<'_> {
         let mut decision = Decision { rules: self, matched, bypass: None, ignore_reload: false };
         let mut overrides = self.base;
@@ -205,7 +204,7 @@ impl Rules {
             if let Some(bypass) = rule.bypass {
                 decision.bypass = bypass.then_some(rule.name.as_str());
             }
-            // What also has to see the response is not known to match; the checks refuse both together.
+            // A rule with conditions on the response may not match; the checks refuse such a rule with a bypass.
             if rule.response.is_any() {
                 overrides = overrides.then(rule.overrides);
             }
@@ -220,14 +219,14 @@ impl Rules {
     }
 }
 
-/// What the rules say of a request.
+/// The rules' decision about a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Decision<'a> {
     rules: &'a Rules,
     matched: RuleSet,
-    /// The rule by which it is neither answered from the cache nor its answer stored.
+    /// The rule that forbids to answer the request from the cache and to store its response.
     pub(crate) bypass: Option<&'a str>,
-    /// Whether what the client demands of freshness is ignored.
+    /// Whether to ignore the client's directives about freshness.
     pub(crate) ignore_reload: bool,
 }
 
@@ -244,13 +243,13 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// Fields that are stripped of the response to it, or would be of one of another status or type: what can't be known of an
-    /// interim one, which has neither. One may come twice.
+    /// Fields to strip from interim responses: all fields that a rule would strip from a response of any status and type, because
+    /// interim responses have neither. One may come twice.
     pub(crate) fn strippable(&self) -> impl Iterator<Item = &'a HeaderName> + use<'a> {
         self.rules.strip_response.iter().chain(self.rules.among(self.matched).flat_map(|rule| &rule.strip_response))
     }
 
-    /// What they say of the response to it, which may be a stored one.
+    /// Their effects on the response to it, which may be a stored one.
     pub(crate) fn of_response(&self, status: StatusCode, fields: &HeaderMap) -> Applied<'a> {
         let rules = self.rules;
         let mut matched = RuleSet(0);
@@ -266,18 +265,18 @@ impl<'a> Decision<'a> {
     }
 }
 
-/// The time of a status: its own goes before that of its class.
+/// The time of a status, which takes precedence over the time of its class.
 fn of_status(times: &[(StatusKey, Duration)], status: StatusCode) -> Option<Duration> {
     let means = |single: bool| times.iter().find(|(key, _)| key.0.is_single() == single && key.0.contains(status));
     means(true).or_else(|| means(false)).map(|(_, ttl)| *ttl)
 }
 
-/// What the rules say of a response.
+/// The rules' effects on a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Applied<'a> {
     rules: &'a Rules,
     matched: RuleSet,
-    /// Storing and times, all rules merged.
+    /// Settings for storing and times, of all rules together.
     pub(crate) overrides: Overrides,
 }
 
@@ -287,7 +286,7 @@ impl<'a> Applied<'a> {
         self.rules.strip_response.iter().chain(self.matching().flat_map(|rule| &rule.strip_response))
     }
 
-    /// Tags that what is stored carries besides the origin's. One may come twice.
+    /// Tags of the stored response besides the origin's. One may come twice.
     pub(crate) fn tags(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.matching().flat_map(|rule| &rule.tags).map(String::as_str)
     }

@@ -9,7 +9,7 @@ fn config(site: &str) -> Config {
     parse(&format!("[[site]]\norigins = [\"http://a\"]\n{site}")).unwrap_or_else(|problems| panic!("{problems:#?}"))
 }
 
-/// What a request leads to: the rule that bypasses, else what is said of an answer of this status and type.
+/// The result of a request: the rule that bypasses, else the effects on a response of this status and type.
 fn ask(
     config: &Config,
     target: &str,
@@ -63,7 +63,7 @@ fn all_rules_that_match_apply_and_the_later_one_wins() {
 }
 
 #[test]
-fn all_that_a_rule_asks_for_has_to_hold() {
+fn all_conditions_of_a_rule_must_hold() {
     let config = config(
         "[[site.rule]]\nprefix = [\"/a/\", \"/b/\"]\nextension = [\"css\", \"JS\"]\nmethod = [\"GET\"]\n\
          header = { \"X-One\" = \"1*\", \"X-Two\" = \"*\" }\nstatus = [200, \"4xx\"]\ncontent_type = [\"text/*\"]\n\
@@ -84,7 +84,7 @@ fn all_that_a_rule_asks_for_has_to_hold() {
 }
 
 #[test]
-fn a_bypass_is_not_got_round() {
+fn a_client_can_not_evade_a_bypass() {
     let config = config(
         "[[site.rule]]\nname = \"admin\"\nprefix = [\"/admin/\"]\nbypass = true\n\
          [[site.rule]]\nname = \"preview\"\nquery = [\"preview=true\", \"nonce\"]\nbypass = true\n\
@@ -107,7 +107,7 @@ fn a_bypass_is_not_got_round() {
 }
 
 #[test]
-fn a_rule_does_not_mean_what_it_excludes() {
+fn a_rule_does_not_match_what_it_excludes() {
     let config = config(
         "[[site.rule]]\nprefix = [\"/a/\"]\nunless_path = [\"/a/b/*\"]\nunless_query = [\"do*\", \"x=1\"]\n\
          unless_cookie = [\"login_*\", \"mode=edit\"]\nbypass = true\n",
@@ -152,7 +152,7 @@ fn a_status_goes_before_its_class_and_a_rule_before_the_site() {
 }
 
 #[test]
-fn fields_and_tags_of_all_rules_come_together() {
+fn fields_and_tags_of_all_rules_add_up() {
     let config = config(
         "[site.cache]\nstrip_response = [\"Server\"]\n[[site.rule]]\nname = \"a\"\ntags = [\"one\"]\nstrip_response = [\"X-A\"]\n\
          [[site.rule]]\nstatus = [404]\ntags = [\"gone\"]\nstrip_response = [\"X-Gone\"]\n[[site.rule]]\nname = \"c\"\nignore_reload = true\ntags = [\"two\"]\n",
@@ -170,7 +170,7 @@ fn fields_and_tags_of_all_rules_come_together() {
 }
 
 #[test]
-fn a_blog_is_cacheable_by_one_line_but_not_for_who_has_a_session() {
+fn one_line_caches_a_blog_except_for_visitors_with_a_session() {
     let config = config("preset = \"blog\"\n");
     assert_eq!(default_ttl(&config, "/post/1", 200, "text/html; charset=utf-8"), Some(60));
     assert_eq!(default_ttl(&config, "/a.png", 200, "image/png"), None);
@@ -183,11 +183,14 @@ fn a_blog_is_cacheable_by_one_line_but_not_for_who_has_a_session() {
         );
     }
     let tracked = [("cookie", "_ga=GA1.2; _fbp=fb.1; _hjSession_1=x; cookieconsent=yes")];
-    assert!(ask(&config, "/", &tracked, 200, "text/html").is_ok(), "who is only counted gets the pages of all");
+    assert!(
+        ask(&config, "/", &tracked, 200, "text/html").is_ok(),
+        "a visitor with analytics cookies gets the shared pages"
+    );
 }
 
 #[test]
-fn wordpress_is_cacheable_but_for_who_is_known() {
+fn wordpress_is_cacheable_except_for_known_visitors() {
     let config = config("preset = \"wordpress\"\n");
     assert_eq!(default_ttl(&config, "/2026/11/hello/", 200, "text/html; charset=UTF-8"), Some(60));
     assert_eq!(default_ttl(&config, "/wp-content/themes/x/style.css?ver=1", 200, "text/css"), Some(86_400));
@@ -203,7 +206,7 @@ fn wordpress_is_cacheable_but_for_who_is_known() {
 }
 
 #[test]
-fn a_wiki_is_cacheable_as_it_says_but_for_who_is_known_or_edits() {
+fn a_wiki_is_cacheable_as_it_says_except_for_known_visitors_and_edits() {
     let config = config("preset = \"mediawiki\"\n");
     assert_eq!(default_ttl(&config, "/skins/Vector/logo.png", 200, "image/png"), Some(86_400));
     for target in ["/index.php/Main_Page", "/wiki/Help:Special", "/index.php?title=A&action=history"] {
@@ -228,7 +231,7 @@ fn a_wiki_is_cacheable_as_it_says_but_for_who_is_known_or_edits() {
 }
 
 #[test]
-fn drupal_is_cacheable_as_it_says_but_for_who_is_known_or_edits() {
+fn drupal_is_cacheable_as_it_says_except_for_known_visitors_and_edits() {
     let config = config("preset = \"drupal\"\n");
     assert_eq!(default_ttl(&config, "/sites/default/files/a.png", 200, "image/png"), Some(86_400));
     for target in ["/node/1", "/users/ada", "/?q=node/1", "/administrators"] {
@@ -245,7 +248,7 @@ fn drupal_is_cacheable_as_it_says_but_for_who_is_known_or_edits() {
 }
 
 #[test]
-fn files_are_kept_by_what_they_are() {
+fn files_are_kept_by_their_type() {
     let config = config("preset = \"static\"\n");
     assert_eq!(default_ttl(&config, "/logo.PNG", 200, "image/png"), Some(30 * 86_400));
     assert_eq!(default_ttl(&config, "/app.js", 200, "text/javascript"), Some(86_400));

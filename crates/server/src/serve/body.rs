@@ -12,26 +12,26 @@ use eyewall_page_cache::upstream::BoxError;
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 
-/// How far hyper reads ahead of what is taken from a connection to an origin. 80 to 90 KiB were measured.
+/// How far hyper reads ahead on a connection to an origin. 80 to 90 KiB were measured.
 const READ_AHEAD: u64 = 88 << 10;
 
 /// The body of a response.
 pub(crate) struct Body(State);
 
 enum State {
-    /// Of the page cache, or of an error's text.
+    /// A body of the page cache, or the text of an error.
     Cached(CachedBody<Incoming>),
     /// A file of a folder.
     File(eyewall_files::Body),
 }
 
-/// What lies on the heap for a client that doesn't take its body.
+/// The heap memory of a body that its client doesn't take.
 pub(crate) enum Backlog {
-    /// Nothing to speak of: the body lies in the volume, or in a file.
+    /// Almost none: the body is in the volume, or in a file.
     None,
-    /// What the connection to the origin has read ahead.
+    /// The bytes that the connection to the origin has read ahead.
     Origin,
-    /// That, and what came in for all readers.
+    /// These, and a share of the bytes for all readers.
     Stream(Weak<BodyStream>),
 }
 
@@ -64,7 +64,7 @@ impl From<CachedBody<Incoming>> for Body {
 }
 
 impl Backlog {
-    /// How many bytes it is now; of what several clients read, a share.
+    /// The number of bytes now; of a body for several clients, a share.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::None => 0,

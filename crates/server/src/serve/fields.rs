@@ -1,4 +1,4 @@
-//! The fields of a request, as they are taken from the client and as the origin gets them, and `Via`.
+//! The fields of a request, from the client and to the origin, and `Via`.
 
 use eyewall_http::field::connection;
 use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, UPGRADE};
@@ -9,17 +9,17 @@ use crate::key::{CLIENT_ADDRESSES, KeyRules, NOT_FROM_CLIENTS};
 /// The name of this server in `Via`.
 pub(crate) const BY: &str = "eyewall";
 
-/// Drops what a client may not say of a request for which `key` makes the key: before anything of it is looked at, so that key,
-/// variant and origin see the same. That is
+/// Drops the fields that a client may not send. It runs before any other code reads the fields, so that key, variant and origin
+/// see the same ones. It drops
 ///
-/// - what belongs to its connection: what `Connection` names would not reach the origin;
-/// - what speaks of another address or another client ([`NOT_FROM_CLIENTS`], `X-Forwarded-For` and the like), unless the key has
-///   it;
-/// - what names the client's address ([`CLIENT_ADDRESSES`]), unless a trusted proxy says it;
-/// - names with an underscore, which some servers take for the same with a hyphen.
+/// - fields of the connection, because the origin won't get what `Connection` names;
+/// - fields that name another address or another client ([`NOT_FROM_CLIENTS`], `X-Forwarded-For` and the like), unless `key` has
+///   them;
+/// - fields that name the client's address ([`CLIENT_ADDRESSES`]), unless a trusted proxy sent them;
+/// - names with an underscore, which some servers take for the same name with a hyphen.
 ///
-/// `Cookie` fields are joined (RFC 9113, section 8.2.3), and the cookies that the site ignores are dropped. `Connection` and
-/// `Upgrade` stay, unless the upgrade is to another version of HTTP, which would go past this cache.
+/// It joins `Cookie` fields (RFC 9113, section 8.2.3), and drops the cookies that the site ignores. `Connection` and `Upgrade`
+/// stay, unless the upgrade is to another version of HTTP, which would bypass this cache.
 pub(crate) fn receive(fields: &mut HeaderMap, key: &KeyRules, is_trusted: bool) {
     let is_unasked =
         |name: &&HeaderName| name.as_str().contains('_') || (is_of_sender(name, is_trusted) && !key.has_header(name));
@@ -63,7 +63,7 @@ pub(crate) fn of_forwarded_request(fields: &HeaderMap, version: Version) -> Head
     fields
 }
 
-/// Says that the message came through here, and by which version it was received.
+/// Adds this server to `Via`, with the version by which it received the message.
 pub(crate) fn append_via(fields: &mut HeaderMap, received: Version) {
     connection::append_via(fields, received, BY);
 }
@@ -72,7 +72,7 @@ pub(crate) fn append_via(fields: &mut HeaderMap, received: Version) {
 mod tests {
     use super::*;
 
-    /// What is left of a client's fields where the key has those.
+    /// The remaining fields of a client, if these fields are in the key.
     fn left(in_key: &str, fields: &[(&'static str, &'static str)]) -> Vec<(String, String)> {
         left_of(in_key, fields, false)
     }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_clients_are_those_that_a_trusted_proxy_names() {
+    fn only_trusted_proxies_name_addresses_of_clients() {
         for name in CLIENT_ADDRESSES {
             assert!(left("", &[(name, "192.0.2.7")]).is_empty(), "{name}");
             assert_eq!(names(&left_of("", &[(name, "192.0.2.7")], true)), [name]);
@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_connection_names_tells_nothing_apart() {
+    fn fields_of_the_connection_do_not_choose_a_variant() {
         let fields = [("connection", "accept-language, cookie"), ("accept-language", "de"), ("cookie", "a=b")];
         assert_eq!(names(&left("", &fields)), ["connection", "cookie"]);
     }
 
     #[test]
-    fn no_upgrade_leads_past_the_cache() {
+    fn no_upgrade_bypasses_the_cache() {
         let upgrade =
             |protocol| [("connection", "upgrade, http2-settings"), ("upgrade", protocol), ("http2-settings", "x")];
         assert_eq!(names(&left("", &upgrade("websocket"))), ["connection", "upgrade"]);

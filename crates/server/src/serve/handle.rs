@@ -1,4 +1,4 @@
-//! How a program asks a running server to end.
+//! Stops a running server from any thread.
 
 use tokio::sync::watch;
 
@@ -15,13 +15,13 @@ impl Handle {
         Self { wanted: watch::Sender::new(Stop::NotYet) }
     }
 
-    /// What this and all its clones ask for.
+    /// The request of this handle and its clones.
     pub(super) fn told(&self) -> watch::Receiver<Stop> {
         self.wanted.subscribe()
     }
 
-    /// Asks for a graceful end: the server accepts no more connections, and requests in flight have ten seconds. Returns at once;
-    /// [`Server::wait`](crate::Server::wait) says when it has ended.
+    /// Asks for a graceful end: the server accepts no more connections, and requests in flight have ten seconds. It returns at once;
+    /// [`Server::wait`](crate::Server::wait) returns when the server has ended.
     pub fn stop(&self) {
         self.raise(Stop::InOrder);
     }

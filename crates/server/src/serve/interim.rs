@@ -1,8 +1,8 @@
-//! Interim responses of an origin on their way to the client whose request it is (RFC 9110, section 15.2).
+//! Passes interim responses of an origin on to the client of the request (RFC 9110, section 15.2).
 //!
-//! Hyper's server can't send them. They are written below it, where nothing else is on its way: between the head of a request
-//! and that of its response. Who waits for another one's answer, and who gets a stored one, gets none. A client of HTTP/1.0 or
-//! HTTP/2 gets none, either.
+//! Hyper's server can't send them. Eyewall writes them below hyper, between the head of a request and the head of its response,
+//! when nothing else is being sent. Waiters of request collapsing, requests with a stored response, and clients of HTTP/1.0 or
+//! HTTP/2 get none.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 use eyewall_http::field::connection;
 use http::{HeaderMap, HeaderName, Request, StatusCode};
 
-/// What a client that doesn't read is kept; the rest it doesn't get.
+/// The most bytes that wait for a client that doesn't read; it doesn't get the rest.
 const WAITING_BYTES_MAX: usize = 64 << 10;
 
 tokio::task_local! {
@@ -18,7 +18,7 @@ tokio::task_local! {
     static CLIENT: Option<Arc<Interim>>;
 }
 
-/// What a connection has to send before the response that it waits for.
+/// The interim responses that a connection has to send before the response.
 #[derive(Default)]
 pub(crate) struct Interim(Mutex<State>);
 
@@ -40,13 +40,13 @@ impl Drop for Opened {
 }
 
 impl Interim {
-    /// A request is being answered from now on; its response begins when this is dropped.
+    /// Marks that a request is being answered; its response begins when the result is dropped.
     pub(crate) fn open(self: &Arc<Self>) -> Opened {
         self.state().is_open = true;
         Opened(Arc::clone(self))
     }
 
-    /// What is to be sent now. Whoever asks is woken when there is more.
+    /// Takes the bytes to send now. The caller's task is woken when there are more.
     pub(crate) fn take(&self, context: &Context<'_>) -> Vec<u8> {
         let mut state = self.state();
         if state.is_open && !state.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
@@ -85,12 +85,12 @@ impl Interim {
     }
 }
 
-/// Runs the answering of a request: what an origin says meanwhile goes to its client, where there is one.
+/// Runs the answering of a request. Interim responses of an origin then go to `client`, if there is one.
 pub(crate) fn telling<F: Future>(client: Option<&Opened>, answering: F) -> impl Future<Output = F::Output> {
     CLIENT.scope(client.map(|opened| Arc::clone(&opened.0)), answering)
 }
 
-/// Has the client of this task told of what an origin says before its response to `request`, but for these fields.
+/// Sends interim responses to `request` to the client of this task, without the `stripped` fields.
 pub(crate) fn listen<B>(request: &mut Request<B>, stripped: Vec<HeaderName>) {
     let Ok(Some(client)) = CLIENT.try_with(Option::clone) else { return };
     hyper::ext::on_informational(request, move |interim| client.push(interim.status(), interim.headers(), &stripped));

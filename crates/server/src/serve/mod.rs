@@ -1,27 +1,26 @@
 //! The server: answers HTTP from a volume, with a folder or origins behind it.
 //!
 //! ```text
-//! server      starts all of it, and ends it      handle
+//! server      starts and stops everything        handle
 //! listen/     sockets, workers, connections and their end; the fast path of hits
 //!   simple_request   requests for a page without conditions
-//!   trusted_proxies  what trusted proxies say of their clients
+//!   trusted_proxies  fields of trusted proxies about their clients
 //!   service   one request in: its site, its key; one response out
-//!     purge/  PURGE, and what purges mean
-//!     files/  --root: what a folder has, by `eyewall-files`
-//!     proxy/  --origin: what the page cache is told of a site   origin/
-//! upkeep      a thread that looks after the volume
-//! admin/      purges and status, for who looks after the server
+//!     purge/  PURGE, and the targets of purges
+//!     files/  --root: the files of a folder, by `eyewall-files`
+//!     proxy/  --origin: the site's rules for the page cache     origin/
+//! upkeep      a thread for the upkeep of the volume
+//! admin/      purges and status, for operators
 //! ```
-//! `log/` writes a line for each request, from where a connection has its head until its response has left.
-//! What may be stored and used again says `eyewall-http`.
+//! `log/` writes a line for each request, when its response has left. `eyewall-http` decides what may be stored and reused.
 //!
-//! A body that is stored goes out from the pinned entry: [`bytes::Bytes::from_owner`] over an
-//! [`eyewall::OwnedHit`], which the kernel copies from when it is written to the socket. Never by `sendfile`, which
-//! would let the kernel read those pages after the pin is gone.
+//! A stored body is sent from its pinned entry: [`bytes::Bytes::from_owner`] over an [`eyewall::OwnedHit`], from which the
+//! kernel copies when it is written to the socket. `sendfile` is never used, because the kernel would read those pages after the
+//! pin is gone.
 //!
 //! # What is absent
-//! HTTPS to clients, so that all keys begin with `http:`. More than eight ranges at once of what isn't stored, and ranges of a QUERY: they go past
-//! the volume.
+//! HTTPS to clients: keys begin with `http:`, except for requests of trusted proxies. More than eight ranges in one request for a response that isn't
+//! stored, and ranges of a QUERY, bypass the volume.
 
 mod admin;
 mod body;

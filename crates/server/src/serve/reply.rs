@@ -1,4 +1,4 @@
-//! Responses that more than one place makes.
+//! Responses that several modules make.
 
 use eyewall_page_cache::reply;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -8,17 +8,17 @@ use serde::Serialize;
 use super::body::Body;
 pub(crate) use reply::{TEXT, error_text};
 
-/// A response without a cause to store it, that says in a line of text what is wrong.
+/// An error response with a line of text, which must not be stored.
 pub(crate) fn error(status: StatusCode, words: &str) -> Response<Body> {
     reply::error(status, words).map(Body::from)
 }
 
-/// What programs asked for, as one line of JSON.
+/// A response with one line of JSON.
 pub(crate) fn json(status: StatusCode, object: &impl Serialize) -> Response<Body> {
     let mut fields = HeaderMap::new();
     fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // A structure of numbers and strings always has a JSON form.
+    // Numbers and strings always have a JSON form.
     response(status, fields, Body::whole(serde_json::to_string(object).unwrap_or_default() + "\n"))
 }
 

@@ -16,7 +16,7 @@ use super::volume;
 use crate::Error;
 use crate::config::{self, Config};
 
-/// What a server is started with. [`Server::builder`] makes one.
+/// Starts a server. [`Server::builder`] makes one.
 #[derive(Debug, Default)]
 #[must_use = "nothing runs before `start` or `run`"]
 pub struct Builder {
@@ -28,20 +28,20 @@ pub struct Builder {
 
 /// A running server. Dropping it ends it as [`Server::stop`] does.
 ///
-/// All its threads are its own, so that it can be used from a thread with a runtime and from one without.
+/// It has its own threads, so it can be used from a thread with a runtime and from one without.
 pub struct Server {
     shared: Arc<Shared>,
     cache: Cache,
     admin: Option<String>,
     handle: Handle,
-    /// In the order in which they end: connections, the volume's upkeep, and the log behind the last line.
+    /// In the order in which they end: connections, the volume's upkeep, and the log after its last line.
     listening: Listening,
     _upkeep: Upkeep,
     _log: Option<Log>,
 }
 
 impl Builder {
-    /// The configuration, as [`config::load`] reads it from a file, or [`Config::of_settings`] makes it of settings.
+    /// The configuration, from a file by [`config::load`], or from settings by [`Config::of_settings`].
     pub fn config(mut self, config: Config) -> Self {
         self.config = Some(config);
         self
@@ -55,37 +55,37 @@ impl Builder {
         config::parse(text).map(|config| self.config(config)).map_err(Error::Config)
     }
 
-    /// A volume that is open already, which the program may use, too. What the configuration says of the volume then has no
-    /// effect, except how often it is scrubbed.
+    /// An open volume, which the program may use, too. The configuration's settings for the volume then have no effect, except
+    /// `scrub`.
     ///
-    /// An error of the storage ends the process by SIGBUS unless the volume was opened with
+    /// An error of the storage kills the process by SIGBUS unless the volume was opened with
     /// [`Options::survive_sigbus`](eyewall::Options::survive_sigbus).
     pub fn cache(mut self, cache: Cache) -> Self {
         self.cache = Some(cache);
         self
     }
 
-    /// Whether a broken volume is an error. By default it is put aside, and a new one is made in its place.
+    /// Whether a broken volume is an error. By default the server renames it, and creates a new one in its place.
     pub fn keep_broken(mut self, keeps: bool) -> Self {
         self.keeps_broken = keeps;
         self
     }
 
-    /// Whether SIGINT and SIGTERM end the server: the first one gracefully, the second one at once. SIGHUP and SIGUSR1 then end
-    /// no process either. By default no signal is handled.
+    /// Whether SIGINT and SIGTERM end the server: the first one gracefully, the second one at once. SIGHUP and SIGUSR1 then don't
+    /// kill the process, either. By default the server handles no signal.
     pub fn signals(mut self, handles: bool) -> Self {
         self.handles_signals = handles;
         self
     }
 
-    /// Opens the volume, binds the addresses, and starts to answer. When it returns, connections are accepted.
+    /// Opens the volume, binds the addresses, and starts to answer. When it returns, the server accepts connections.
     ///
     /// # Errors
-    /// Each [`Error`] names what could not be opened or bound. Nothing keeps running then.
+    /// Each [`Error`] names what could not be opened or bound. Nothing runs then.
     pub fn start(self) -> Result<Server, Error> {
         let config = match self.config {
             Some(config) => config,
-            // A configuration needs a site, which has no default: this tells so.
+            // This is an error: a configuration needs a site, which has no default.
             None => config::parse("").map_err(Error::Config)?,
         };
         let cache = match self.cache {
@@ -113,28 +113,28 @@ impl Builder {
         Ok(Server { admin: place, cache, handle, listening, _upkeep: upkeep, _log: log, shared })
     }
 
-    /// Starts, and waits for the end: [`Builder::start`], then [`Server::wait`]. With [`Builder::signals`], SIGINT and SIGTERM
-    /// end it; without, nothing does.
+    /// Starts, and waits for the end: [`Builder::start`], then [`Server::wait`]. Only SIGINT and SIGTERM end it, with
+    /// [`Builder::signals`].
     ///
     /// # Errors
-    /// Those of both.
+    /// The errors of both.
     pub fn run(self) -> Result<(), Error> {
         self.start()?.wait()
     }
 }
 
 impl Server {
-    /// What a server is started with.
+    /// The settings to start a server with.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// The addresses on which it listens, in the order of the configuration. Port 0 has become the port that it got.
+    /// The addresses on which it listens, in the order of the configuration, with the real port instead of port 0.
     pub fn addresses(&self) -> &[SocketAddr] {
         self.listening.addresses()
     }
 
-    /// Where it is administered: the path of a socket, or a URL.
+    /// The place of its administration: the path of a socket, or a URL.
     pub fn admin(&self) -> Option<&str> {
         self.admin.as_deref()
     }
@@ -144,18 +144,18 @@ impl Server {
         &self.shared.config
     }
 
-    /// Its volume. What a program changes in it, the server notices.
+    /// Its volume. The server sees every change that the program makes there.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }
 
-    /// What ends it from another thread.
+    /// A handle to end it from another thread.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Ends it gracefully: it accepts no more connections, and requests in flight have ten seconds. When this returns, the lines of
-    /// all requests are in the access log, and the addresses are free.
+    /// Ends it gracefully: it accepts no more connections, and requests in flight have ten seconds. When this returns, the access
+    /// log has the lines of all requests, and the addresses are free.
     ///
     /// # Errors
     /// As [`Server::wait`].
@@ -166,10 +166,10 @@ impl Server {
 
     /// Waits until a [`Handle`] or a signal has ended it.
     ///
-    /// It blocks its thread. Call it in a task of tokio by `spawn_blocking`.
+    /// It blocks the thread. In a task of tokio, call it by `spawn_blocking`.
     ///
     /// # Errors
-    /// [`Error::Start`], where the system gave a worker no runtime.
+    /// [`Error::Start`], if the system gave a worker no runtime.
     pub fn wait(mut self) -> Result<(), Error> {
         self.listening.wait()
     }
@@ -178,7 +178,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.handle.stop();
-        // An error is of its start, and was given to who waited; nobody is left to tell it to here.
+        // The error of a worker's start; `wait` has returned it if the caller waited.
         let _ = self.listening.wait();
     }
 }

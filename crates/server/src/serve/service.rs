@@ -22,28 +22,28 @@ use crate::config::Sites;
 use crate::config::names::Network;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
 
-/// What all connections of a worker share.
+/// The part of a worker that all its connections share.
 pub(crate) struct Service {
     shared: Arc<Shared>,
     /// In the order of the configuration.
     sites: Vec<Handlers>,
 }
 
-/// What answers for a site: files first, then origins.
+/// The sources of a site: files first, then origins.
 struct Handlers {
     files: Option<Arc<Files>>,
     proxy: Option<Arc<Proxy>>,
 }
 
 impl Service {
-    /// Made on the worker's thread: connections to origins are its own.
+    /// Call it on the worker's thread, which has its own connections to origins.
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         let sites = shared.sites.iter().map(|site| Handlers::new(site, shared)).collect();
         Self { shared: Arc::clone(shared), sites }
     }
 
-    /// The entry that answers a simple request at once, and in `head` the head of the response. None: it has to be asked for by
-    /// [`Service::answer`], which may find the same. `route` is that of the last request of its connection.
+    /// The entry that answers a simple request at once; writes the head of the response to `head`. `None`: call
+    /// [`Service::answer`], which may find the same entry. `route` is the route of the connection's last request.
     pub(crate) fn fast_hit(
         &self,
         request: &SimpleRequest<'_>,
@@ -60,7 +60,7 @@ impl Service {
         }
     }
 
-    /// Reads bytes of the volume that the kernel couldn't send, so that their loss is known.
+    /// Reads bytes of the volume that the kernel couldn't send, so that the engine notices their loss.
     pub(crate) fn notice_loss(&self, value: &[u8]) {
         self.shared.pages.store.notice_loss(value);
     }
@@ -75,10 +75,10 @@ impl Service {
         &self.shared.config.server.trusted_proxies
     }
 
-    /// Answers a request of the client that has this address. What a trusted proxy says of its client is among the extensions.
+    /// Answers a request of the client with this address. Its extensions have the fields of a trusted proxy about its client.
     pub(crate) async fn answer(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
         if request.method() == Method::CONNECT {
-            return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server is no tunnel");
+            return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server does not support CONNECT");
         }
         if request.method() == Method::OPTIONS && request.uri().path() == "*" {
             return reply::response(StatusCode::NO_CONTENT, HeaderMap::new(), Body::empty());
@@ -87,7 +87,7 @@ impl Service {
         if purge::method::is_purge(&parts.method) {
             return purge::method::answer(&self.shared, &parts, client).await;
         }
-        // The token is for this server: the origin doesn't learn it from a request that shows it by mistake.
+        // The token is for this server: a request must not reveal it to the origin by mistake.
         if self.shared.purge_token.as_ref().is_some_and(|token| token.is_shown_by(&parts.headers)) {
             parts.headers.remove(AUTHORIZATION);
         }
@@ -112,7 +112,7 @@ impl Service {
     }
 }
 
-/// Where the requests of a connection go that name a host: mostly the next one goes there, too.
+/// The site of the last request's host: most connections have requests for one host only.
 pub(crate) struct Route {
     /// As the client wrote it.
     written: Box<[u8]>,
@@ -165,7 +165,7 @@ fn refused(error: KeyError) -> Response<Body> {
 }
 
 fn method_not_allowed() -> Response<Body> {
-    let mut response = reply::error(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here");
+    let mut response = reply::error(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are supported here");
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     response
 }

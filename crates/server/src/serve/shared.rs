@@ -1,4 +1,4 @@
-//! What all workers share: the configuration, the volume, and what is known of each site.
+//! The state that all workers share: the configuration, the volume, and the state of each site.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,30 +16,30 @@ use crate::config::{Config, Site};
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::store::Store;
 
-/// All that there is once for the whole server.
+/// The state of the whole server.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     /// In the order of the configuration.
     pub(crate) sites: Vec<SharedSite>,
     pub(crate) pages: Arc<Pages>,
-    /// The longest `stale_when_unreachable` of a site: a stale response is kept for so long at least.
+    /// The longest `stale_when_unreachable` of all sites. The cache keeps a stale response at least this long.
     pub(crate) stale_when_unreachable: Duration,
-    /// What a `PURGE` may show in the place of an address in `purge_from`.
+    /// The token that allows a `PURGE`, as an alternative to an address in `purge_from`.
     pub(crate) purge_token: Option<Token>,
 }
 
-/// Where a site's answers come from when the volume has none.
+/// The sources of a site's responses.
 pub(crate) struct SharedSite {
     pub(crate) site: Arc<Site>,
     pub(crate) files: Option<Arc<Files>>,
     pub(crate) origins: Option<Arc<OriginSite>>,
-    /// Whether a worker has begun to check the origins; one is enough.
+    /// Whether a worker checks the origins already; one is enough.
     pub(crate) is_checked: AtomicBool,
 }
 
 impl Shared {
     /// # Errors
-    /// [`Error::Root`], where a folder can't be served, [`Error::Tls`], and [`Error::TokenFile`].
+    /// [`Error::Root`], if a folder can't be served, [`Error::Tls`], and [`Error::TokenFile`].
     pub(crate) fn new(config: Config, cache: &Cache) -> Result<Self, Error> {
         let store = Arc::new(Store::new(cache.clone()));
         let files = FileCache::new(cache.clone());

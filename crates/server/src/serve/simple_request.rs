@@ -1,8 +1,8 @@
-//! A request that asks for a page and nothing else, as it lies in the bytes that came.
+//! A simple request for a page, parsed in place in the received bytes.
 //!
-//! Most requests are of this kind: GET, HTTP/1.1, one host, no body, no conditions, no demands on caches. What can be answered
-//! from the volume at once is, without messages being made of it ([`Service::fast_hit`](super::service::Service::fast_hit)). All
-//! others, and what turns out to be none of these, go to hyper as they came: here nothing is refused.
+//! Most requests are simple: GET, HTTP/1.1, one host, no body, no conditions, no cache directives. Eyewall answers them from the
+//! volume at once if it can, without building messages ([`Service::fast_hit`](super::service::Service::fast_hit)). All other
+//! requests go to hyper unchanged; this module refuses nothing.
 
 use std::mem::MaybeUninit;
 
@@ -12,10 +12,10 @@ use httparse::{Header, Status};
 
 use crate::key::Scheme;
 
-/// Requests with more fields aren't simple. It is also what hyper takes by itself.
+/// Requests with more fields aren't simple. Hyper has the same limit by default.
 pub(crate) const FIELDS_MAX: usize = 100;
 
-/// Fields that make a request something else: what they say has to be understood. In lower case.
+/// Fields whose meaning needs the full path, in lower case.
 const DEMANDS: [&str; 18] = [
     "te",
     "range",
@@ -37,7 +37,7 @@ const DEMANDS: [&str; 18] = [
     "proxy-authorization",
 ];
 
-/// Where a parser puts the fields of a request.
+/// The parser's memory for the fields of a request.
 pub(crate) type Room<'b> = [MaybeUninit<Header<'b>>; FIELDS_MAX];
 
 /// A simple request.
@@ -45,9 +45,9 @@ pub(crate) struct SimpleRequest<'a> {
     /// Path and query; it begins with a slash.
     pub(crate) target: &'a str,
     pub(crate) host: &'a [u8],
-    /// By which the client asked.
+    /// The scheme of the client's request.
     pub(crate) scheme: Scheme,
-    /// The client wants the connection to be closed after the response.
+    /// The client wants the connection closed after the response.
     pub(crate) is_last: bool,
     /// A trusted proxy has sent it.
     pub(crate) is_from_trusted_proxy: bool,
@@ -55,28 +55,28 @@ pub(crate) struct SimpleRequest<'a> {
     fields: &'a [Header<'a>],
 }
 
-/// What is at the beginning of some bytes.
+/// The beginning of the received bytes.
 pub(crate) enum Parsed<'a> {
-    /// The first bytes of a head, or nothing.
+    /// An incomplete head, or nothing.
     Partial,
     /// A simple request, and the length of its head.
     Simple(SimpleRequest<'a>, usize),
-    /// Another request: so many bytes are its own.
+    /// Another request, with its length.
     Other(Length),
 }
 
-/// How many bytes belong to a request.
+/// The length of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
     /// Head, and body if there is one.
     Bytes(u64),
-    /// It isn't known before it is understood, or there is no end: a chunked body, another protocol.
+    /// Only hyper finds the end of the request: it has a chunked body, or is of another protocol.
     Unknown,
-    /// More than any message can have.
+    /// The length is larger than a message can have.
     TooLarge,
 }
 
-/// Looks at what a client has sent.
+/// Parses the bytes of a client.
 pub(crate) fn read<'a>(bytes: &'a [u8], room: &'a mut Room<'a>) -> Parsed<'a> {
     let mut request = httparse::Request::new(&mut []);
     let head_bytes = match request.parse_with_uninit_headers(bytes, room) {
@@ -120,7 +120,7 @@ fn is_demand(name: &str) -> bool {
     DEMANDS.iter().any(|demand| demand.len() == name.len() && demand.eq_ignore_ascii_case(name))
 }
 
-/// Of a request of HTTP/1.1 that isn't simple.
+/// The length of a request of HTTP/1.1 that isn't simple.
 fn length(fields: &[Header<'_>], head_bytes: usize) -> Length {
     let mut body_bytes = None;
     for field in fields {
@@ -137,7 +137,7 @@ fn length(fields: &[Header<'_>], head_bytes: usize) -> Length {
         }
     }
     match body_bytes.unwrap_or(0) {
-        // Others read such a length as a negative number, or cut it off.
+        // Other programs read such a length as a negative number, or truncate it.
         body_bytes if i64::try_from(body_bytes).is_err() => Length::TooLarge,
         body_bytes => Length::Bytes(head_bytes as u64 + body_bytes),
     }
@@ -164,7 +164,7 @@ impl<'a> SimpleRequest<'a> {
         self.fields.iter().rev().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 
-    /// Those fields that have one of these names, as hyper would give them.
+    /// The fields with one of these names, in the form of hyper.
     pub(crate) fn fields_of(&self, names: &[HeaderName]) -> HeaderMap {
         let mut found = HeaderMap::new();
         if names.is_empty() {
@@ -173,7 +173,7 @@ impl<'a> SimpleRequest<'a> {
         for field in self.fields {
             let name = names.iter().find(|name| field.name.eq_ignore_ascii_case(name.as_str()));
             if let Some(name) = name
-                // Whose host it is a trusted proxy may have said.
+                // A trusted proxy may have named another host.
                 && let Ok(value) = HeaderValue::from_bytes(if *name == HOST { self.host } else { field.value })
             {
                 found.append(name.clone(), value);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_a_page_is_simple() {
+    fn a_plain_request_for_a_page_is_simple() {
         for (text, expected) in [
             ("GET / HTTP/1.1\r\nConnection:  Close\r\nHost: x\r\n\r\n", "simple / of x, 0 cookies, 47, last"),
             ("GET /a?b HTTP/1.1\r\nHost: x\r\n\r\nGET", "simple /a?b of x, 0 cookies, 30"),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_more_is_not() {
+    fn a_request_with_conditions_or_a_body_is_not_simple() {
         for (line, fields) in [
             ("HEAD / HTTP/1.1", "Host: x\r\n"),
             ("GET http://x/ HTTP/1.1", "Host: x\r\n"),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_request_ends_is_known_or_not_told() {
+    fn the_length_of_a_request_is_right_or_unknown() {
         for (text, expected) in [
             ("", "part"),
             ("GET / HTTP/1.1\r\nHost: x\r\n", "part"),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_fields_are_left_to_others() {
+    fn a_request_with_too_many_fields_is_not_simple() {
         let fields: Vec<String> = (0..=FIELDS_MAX).map(|number| format!("x-{number}: 1\r\n")).collect();
         assert_eq!(seen(&format!("GET / HTTP/1.1\r\nHost: x\r\n{}\r\n", fields.concat())), "other");
     }

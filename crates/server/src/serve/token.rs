@@ -1,4 +1,4 @@
-//! Bearer tokens (RFC 6750): that of the administration over the loopback, and that of `PURGE`.
+//! Bearer tokens (RFC 6750), for the administration at a loopback address and for `PURGE`.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,16 +12,16 @@ use subtle::ConstantTimeEq as _;
 pub(crate) struct Token(String);
 
 impl Token {
-    /// Reads the token that a file holds, and warns where everybody may.
+    /// Reads the token in a file, and warns if every user may read the file.
     ///
     /// # Errors
-    /// Those of the system, and [`io::ErrorKind::InvalidData`] where it holds no token.
+    /// The system's, and [`io::ErrorKind::InvalidData`] if the file holds no token.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let text = std::fs::read_to_string(path)?;
         if std::fs::metadata(path)?.permissions().mode() & 0o007 != 0 {
-            tracing::warn!("every user of this machine may use the token in {0}; `chmod 600 {0}`", path.display());
+            tracing::warn!("every user of this machine can read the token in {0}; run `chmod 600 {0}`", path.display());
         }
-        Self::parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no token"))
+        Self::parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the file holds no token"))
     }
 
     /// One word of printable ASCII, with white space around it.
@@ -31,7 +31,7 @@ impl Token {
         is_token.then(|| Self(token.to_owned()))
     }
 
-    /// Whether a request shows it. How long that takes says nothing of the token but its length.
+    /// Whether a request has the token. The time of the comparison reveals only the token's length.
     pub(crate) fn is_shown_by(&self, fields: &HeaderMap) -> bool {
         let mut values = fields.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else { return false };

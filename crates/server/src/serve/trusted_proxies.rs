@@ -1,9 +1,9 @@
-//! What trusted proxies (`trusted_proxies`) say of the clients for whom they ask: `X-Forwarded-For`, `-Proto` and `-Host`.
+//! The fields of trusted proxies (`trusted_proxies`) about their clients: `X-Forwarded-For`, `-Proto` and `-Host`.
 //!
-//! Of each of these fields the last value counts. The proxy itself has said or added that; what comes before may be an invention
-//! of its client. So who asks in the end is the last of the chain that is no trusted proxy.
+//! The last value of each field counts. The proxy itself has set or added it; the values before it may be an invention of the
+//! client. So the real client is the last address of the chain that is not a trusted proxy.
 //!
-//! Who isn't trusted is not listened to: [`fields::receive`](super::fields::receive) drops what such a client says.
+//! [`fields::receive`](super::fields::receive) drops these fields of clients that aren't trusted.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -19,14 +19,14 @@ pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwar
 pub(crate) const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 pub(crate) const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// What a trusted proxy says of its client: an extension of the request.
+/// A trusted proxy's report of its client: an extension of the request.
 #[derive(Debug, Clone)]
 pub(crate) struct Forwarded {
     /// The client at the start of the chain of proxies.
     pub(crate) real_client: RealClient,
-    /// The scheme by which it asked.
+    /// The scheme of its request.
     pub(crate) scheme: Scheme,
-    /// For whom the proxy asks, and for whom that one did: values of `X-Forwarded-For`, the client first.
+    /// The chain of clients before the proxy: values of `X-Forwarded-For`, the first client first.
     pub(crate) chain: Option<HeaderValue>,
 }
 
@@ -34,12 +34,12 @@ pub(crate) struct Forwarded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RealClient {
     pub(crate) address: IpAddr,
-    /// False: the proxies don't say it so that it could be believed, and the address is that of the last one who is known.
+    /// False if the proxies don't name it reliably; the address is then that of the last known proxy.
     pub(crate) is_known: bool,
 }
 
-/// Takes a trusted proxy, which has this address, at its word: from now on the request is for the host that it names. What else it
-/// says is in the request's extensions. Returns who asks in the end.
+/// Applies the fields of a trusted proxy, which has this address: the request is now for the host that it names. Its other values
+/// become an extension of the request. Returns the real client.
 pub(crate) fn apply<B>(trusted: &[Network], proxy: IpAddr, request: &mut Request<B>) -> IpAddr {
     let fields = request.headers();
     let chain: Vec<&[u8]> = fields.get_all(X_FORWARDED_FOR).iter().map(HeaderValue::as_bytes).collect();
@@ -50,13 +50,13 @@ pub(crate) fn apply<B>(trusted: &[Network], proxy: IpAddr, request: &mut Request
         told.unwrap_or_else(|| request.uri().scheme_str().map_or(Scheme::Http, |name| scheme_of(name.as_bytes())));
     let named = last_value(fields, &X_FORWARDED_HOST).and_then(|host| HeaderValue::from_bytes(host).ok());
     let authority = request.uri().authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
-    // Of two hosts neither is meant, and a target that is nothing but a host has no page: both are refused where they are read.
+    // The parser of hosts refuses a request with two hosts, and one whose target is only a host.
     let is_clear = fields.get_all(HOST).iter().count() < 2 && request.uri().path_and_query().is_some();
     if request.method() != Method::CONNECT
         && is_clear
         && let Some(host) = named.or(authority)
     {
-        // Where the target has a host, that goes before the field (RFC 9112, section 3.2.2).
+        // A host in the target overrides the field (RFC 9112, section 3.2.2).
         let target = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         *request.uri_mut() = Uri::from(target);
         request.headers_mut().insert(HOST, host);
@@ -80,7 +80,7 @@ fn real_client<'a>(trusted: &[Network], proxy: IpAddr, values: impl Iterator<Ite
     let mut address = proxy;
     for name in values.flat_map(|value| value.rsplit(|byte| *byte == b',')) {
         match address_of(name) {
-            // Nobody is asked from the loopback of another machine.
+            // A loopback address in the field is not an address of this machine.
             Some(named) if !named.is_loopback() || address.is_loopback() => address = named,
             // `unknown`, the path of a socket, nothing at all.
             _ => return RealClient { address, is_known: false },
@@ -92,7 +92,7 @@ fn real_client<'a>(trusted: &[Network], proxy: IpAddr, values: impl Iterator<Ite
     RealClient { address, is_known: true }
 }
 
-/// An address of `X-Forwarded-For`, which some proxies write with its port, or in brackets.
+/// An address of `X-Forwarded-For`, which some proxies write with a port, or in brackets.
 fn address_of(name: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(name).ok()?.trim();
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
@@ -103,7 +103,7 @@ fn address_of(name: &[u8]) -> Option<IpAddr> {
 }
 
 fn scheme_of(name: &[u8]) -> Scheme {
-    // Some proxies say so of WebSocket.
+    // Some proxies send this for WebSocket.
     let is_secure = name.eq_ignore_ascii_case(b"https") || name.eq_ignore_ascii_case(b"wss");
     if is_secure { Scheme::Https } else { Scheme::Http }
 }
@@ -112,7 +112,7 @@ fn last_value<'a>(fields: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> 
     fields.get_all(name).iter().next_back().and_then(|value| last_of(value.as_bytes()))
 }
 
-/// The last of a list; none where it is empty.
+/// The last element of a list, if there is one.
 fn last_of(list: &[u8]) -> Option<&[u8]> {
     list.rsplit(|byte| *byte == b',').next().map(<[u8]>::trim_ascii).filter(|value| !value.is_empty())
 }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_real_client_is_the_last_of_the_chain_that_is_no_proxy() {
+    fn the_real_client_is_the_last_of_the_chain_that_is_not_a_proxy() {
         for (chain, real_client, is_known) in [
             (&[][..], PROXY, true),
             (&["192.0.2.7"], "192.0.2.7", true),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_last_of_scheme_and_host_counts() {
+    fn the_last_scheme_and_the_last_host_count() {
         for (target, fields, expected) in [
             ("/a?b", &[][..], ("/a?b", "proxy.example", Scheme::Http)),
             ("/a", &[("x-forwarded-proto", "https")], ("/a", "proxy.example", Scheme::Https)),

@@ -1,4 +1,4 @@
-//! Looking after the volume while the server runs: a thread looks at its header each second, and scrubs it.
+//! The upkeep of the volume while the server runs: a thread checks its header every second, and scrubs it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -10,25 +10,25 @@ use eyewall::{Scrub, ScrubTurn};
 use crate::Error;
 use eyewall_page_cache::store::Store;
 
-/// How often the header is looked at.
+/// How often the thread checks the header.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often a server asks for the turn to scrub that another process has, or tries again what couldn't be done.
+/// How often a server asks for the turn to scrub while another process has it, or retries after a failure.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// A step of a scrub is followed by so many times its duration of rest: less than 1 % of a core is used.
+/// After a step of a scrub, the thread rests for this many times its duration, so it uses less than 1 % of a core.
 const REST: u32 = 100;
 
-/// The thread that does it. Dropping this ends it.
+/// The thread. Dropping this ends it.
 pub(crate) struct Upkeep {
-    /// Nothing is sent: its end is the thread's.
+    /// Nothing is sent on it: dropping it ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Upkeep {
-    /// `scrub`: the time of a pass; zero: none is made.
+    /// `scrub` is the time of a pass; zero turns scrubbing off.
     ///
     /// # Errors
-    /// [`Error::Start`], where there can't be another thread.
+    /// [`Error::Start`], if the system gives no thread.
     pub(crate) fn start(store: Arc<Store>, scrub: Duration) -> Result<Self, Error> {
         let (stop, stopped) = channel();
         let work = move || run(&store, scrub, &stopped);
@@ -50,7 +50,7 @@ impl Drop for Upkeep {
 fn run(store: &Store, scrub: Duration, stopped: &Receiver<()>) {
     let mut scrubber = (!scrub.is_zero()).then(|| Scrubber { period: scrub, pass: None });
     let (mut look, mut step) = (Instant::now(), Instant::now());
-    // A volume that has failed isn't better later.
+    // A failed volume stays failed.
     while !store.has_failed() {
         if Instant::now() >= look {
             store.check_header();
@@ -69,9 +69,9 @@ fn run(store: &Store, scrub: Duration, stopped: &Receiver<()>) {
     }
 }
 
-/// Holds what is in memory against its checksums, over and over.
+/// Verifies the entries in memory against their checksums, pass after pass.
 struct Scrubber {
-    /// What a pass is to take.
+    /// The time of a pass.
     period: Duration,
     pass: Option<Pass>,
 }
@@ -79,15 +79,15 @@ struct Scrubber {
 struct Pass {
     scrub: Scrub,
     begun: Instant,
-    /// Kept between two passes, so that another process doesn't make one meanwhile.
+    /// Kept between two passes, so that no other process scrubs at the same time.
     _turn: ScrubTurn,
 }
 
 impl Scrubber {
-    /// Does a little; returns when to go on.
+    /// Does a step, and returns the time of the next one.
     fn step(&mut self, store: &Store) -> Instant {
         let now = Instant::now();
-        // Of a pass that is over, what it has is dropped first: the turn, above all.
+        // A finished pass is dropped first, because it holds the turn.
         if self.pass.as_ref().is_some_and(|pass| pass.scrub.progress() >= 1.0) {
             self.pass = None;
         }
@@ -100,11 +100,11 @@ impl Scrubber {
         let Some(_) = store.scrub(&mut pass.scrub) else { return now + ASK_EVERY };
         if before == 0 && pass.scrub.found().entries_dropped > 0 {
             tracing::warn!(
-                "the volume has damaged entries, which are dropped: look at the disk, the memory, and who else writes to the file \
-                 (told once a pass; `eyewall stat` counts them)"
+                "dropped damaged entries of the volume; check the disk, the memory, and which programs write to the file \
+                 (logged once a pass; `eyewall stat` counts them)"
             );
         }
-        // What it took is no less than what it used of a core.
+        // The elapsed time is at least the time that the step used of a core.
         let rested = Instant::now() + now.elapsed() * REST;
         rested.max(pass.begun + self.period.mul_f64(pass.scrub.progress()))
     }

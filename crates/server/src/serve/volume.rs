@@ -1,4 +1,4 @@
-//! The server's volume, as the configuration says it.
+//! Opens the server's volume by its configuration.
 
 use eyewall::{Cache, Options};
 use toml::Spanned;
@@ -6,18 +6,18 @@ use toml::Spanned;
 use crate::config::Volume;
 use crate::config::settings::CACHE_SIZE_DEFAULT;
 
-/// An existing volume keeps its size unless another one was asked for, which the engine then refuses. A broken one is put aside,
-/// and a new one is made in its place, unless it is to be kept.
+/// Opens or creates the volume. The engine refuses another size than that of an existing volume. Unless `keep_broken` is set, a
+/// broken volume is renamed, and a new one is created in its place.
 ///
 /// # Errors
-/// Those of the engine.
+/// The engine's.
 pub(super) fn open(volume: &Volume, keeps_broken: bool) -> eyewall::Result<Cache> {
     let mut options = Options::new().survive_sigbus(true).verify_hits(volume.verify_hits);
     if let Some(bytes) = &volume.entry_bytes_max {
         options = options.entry_bytes_max(bytes.get_ref().0);
     }
     if let Some(bytes) = &volume.entry_size_hint {
-        // It was read as one that fits.
+        // The configuration has checked that it fits.
         options = options.entry_size_hint(u32::try_from(bytes.0).unwrap_or(u32::MAX));
     }
     if let Some(bytes) = &volume.tier {
@@ -36,7 +36,7 @@ pub(super) fn open(volume: &Volume, keeps_broken: bool) -> eyewall::Result<Cache
             let cache = made.put_aside_broken(true).open(path)?;
             let aside = cache.put_aside().map_or_else(String::new, |aside| aside.display().to_string());
             let volume = broken.display();
-            tracing::warn!(%volume, aside, "the volume was broken ({what}): it was put aside, and a new one was made");
+            tracing::warn!(%volume, aside, "the volume was broken ({what}): renamed it, and created a new one");
             Ok(cache)
         }
         other => other,

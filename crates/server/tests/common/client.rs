@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// So that a server that hangs fails the test, and does not hang it, too.
+/// A test fails if the server hangs for this time.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A response as it came.
@@ -23,7 +23,7 @@ impl Reply {
         self.fields.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value)
     }
 
-    /// What the cache did: the `Cache-Status` that Eyewall added.
+    /// The `Cache-Status` that Eyewall added.
     pub(crate) fn cache(&self) -> &str {
         self.fields.iter().rev().find(|(field, _)| field == "cache-status").map_or("", |(_, value)| value)
     }
@@ -42,7 +42,7 @@ pub(crate) fn ask(server: SocketAddr, method: &str, target: &str, fields: &[&str
     let mut stream = connect(server);
     send(&mut stream, method, target, fields);
     let mut bytes = Vec::new();
-    // A server may reset a connection that it cuts off: what came before that is the reply.
+    // A server may reset a connection that it cuts off: the bytes before that are the reply.
     let _ = stream.read_to_end(&mut bytes);
     parse(&bytes, method == "HEAD")
 }

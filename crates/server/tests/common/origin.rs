@@ -1,4 +1,4 @@
-//! Origins of the tests' own making. Each request is answered by a function of the test, on a thread of its own.
+//! Origins for tests. A function of the test answers each request, on a thread of its own.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -28,8 +28,8 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Answers the first request of each connection by what the function writes to it; it is closed then. The function
-    /// may read on: the request's body, and further requests by [`read`].
+    /// Answers the first request of each connection with the bytes that the function writes, and closes it. The function may read
+    /// the request's body, and further requests by [`read`].
     pub(crate) fn raw(answer: impl Fn(&Asked, &mut TcpStream) + Send + Sync + 'static) -> Self {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let record = Arc::clone(&asked);
@@ -41,12 +41,12 @@ impl Origin {
         Self { asked, ..origin }
     }
 
-    /// Gives each connection to the function as it comes, and closes it then. Nothing is noted of what was asked.
+    /// Gives each new connection to the function, and then closes it. It notes no requests.
     pub(crate) fn silent(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
         let answer = Arc::new(answer);
-        // It ends with the process of the tests.
+        // The thread ends with the process of the tests.
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let answer = Arc::clone(&answer);
@@ -73,7 +73,7 @@ impl Origin {
         })
     }
 
-    /// What it was asked for, in this order.
+    /// The requests that it got, in order.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
@@ -87,16 +87,16 @@ impl Origin {
 pub(crate) fn respond(stream: &mut impl Write, status: u16, fields: &str, length: usize, body: &[u8]) {
     let fields = if fields.is_empty() { String::new() } else { format!("{fields}\r\n") };
     let head = format!("HTTP/1.1 {status} Status\r\n{fields}Content-Length: {length}\r\nConnection: close\r\n\r\n");
-    // The server may have gone away, which is for the test to see.
+    // The server may have closed, which the test checks.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
 }
 
-/// An address at which nobody listens.
+/// An address without a listener.
 pub(crate) fn nobody() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port is free")
 }
 
-/// The head of the next request on a connection, which leaves its body where it is; none if the connection ended.
+/// The head of the next request on a connection, without its body; `None` if the connection ended.
 pub(crate) fn read(stream: &mut impl Read) -> Option<Asked> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

@@ -15,22 +15,22 @@ use serde::Serialize;
 use crate::args::Map;
 use crate::{Error, Outcome, output, volume};
 
-/// Where nothing is known of the width.
+/// The width of a terminal that doesn't tell its own.
 const COLUMNS: u16 = 80;
 /// Cells of a ring in an image.
 const SVG_CELLS: usize = 320;
 
-/// How much of a ring is what.
+/// The content of a ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Ring {
     stripe: u64,
     which: RingKind,
     bytes: u64,
-    /// What each of as many equal parts of it is.
+    /// The kind of each of its cells, which are equal parts of the ring.
     cells: Vec<ExtentKind>,
 }
 
-/// A legend's order; the last is what is drawn as nothing.
+/// In the order of the legend; the last kind is not drawn.
 const KINDS: [(ExtentKind, &str); 7] = [
     (ExtentKind::Live, "live"),
     (ExtentKind::Pinned, "held"),
@@ -77,7 +77,7 @@ pub(crate) fn run(path: &Path, map: &Map) -> Result<Outcome, Error> {
     }
     if !map.json && map.svg.is_none() {
         let has_colours = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
-        // Two cells to a column where two colours can stand in one.
+        // With colours, one column shows two cells.
         let columns = picture::columns(width());
         let (rings, totals) = rings(&cache, if has_colours { columns * 2 } else { columns })?;
         let text = picture::picture(&path.display().to_string(), &rings, &totals, has_colours);
@@ -128,7 +128,7 @@ fn name(kind: ExtentKind) -> &'static str {
     KINDS.iter().find(|(known, _)| *known == kind).map_or("unknown", |(_, name)| name)
 }
 
-/// What is rare and matters shows wherever there is any of it; else a cell is what most of it is.
+/// The kind of a cell: a rare kind that matters if the cell has any of it, otherwise the kind of most of its bytes.
 fn ring(extents: &[Extent], cells: usize) -> Ring {
     let bytes: u64 = extents.iter().map(|extent| extent.bytes).sum();
     let mut of = vec![[0_u64; KINDS.len()]; cells];
@@ -166,7 +166,7 @@ mod tests {
         Extent { stripe: 0, ring: RingKind::Main, start, bytes, kind }
     }
 
-    /// Sixteen KiB: half live, a little held, some of each of the rest.
+    /// A ring of 16 KiB: half of it live, a little held, some of each other kind.
     fn some() -> Vec<Extent> {
         vec![
             extent(0, 8000, ExtentKind::Live),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_what_most_of_it_is_and_what_is_held_is_never_hidden() {
+    fn a_cell_has_the_kind_of_most_bytes_and_held_bytes_always_show() {
         let ring = ring(&some(), 8);
         let kinds: Vec<_> = ring.cells.iter().map(|kind| name(*kind)).collect();
         assert_eq!(kinds, ["live", "live", "live", "held", "dead", "unreadable", "free", "index"]);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_looks_as_it_always_did() {
+    fn the_picture_is_as_expected() {
         let rings = |cells| vec![ring(&some(), cells)];
         let plain = picture::picture("site.eye", &rings(picture::columns(80)), &totals(), false);
         expect("map.txt", &anstream::adapter::strip_str(&plain).to_string());

@@ -1,4 +1,4 @@
-//! The rings in a terminal: a row for each.
+//! The rings in a terminal, one row each.
 
 use std::fmt::Write as _;
 
@@ -13,12 +13,12 @@ use crate::output::HEADING;
 const LABEL: usize = 21;
 const COLUMNS_MIN: usize = 10;
 
-/// How many columns a ring gets in a terminal that is so wide.
+/// The columns of a ring in a terminal of this width.
 pub(super) fn columns(width: usize) -> usize {
     width.saturating_sub(LABEL).max(COLUMNS_MIN)
 }
 
-/// Where there are no colours, a sign.
+/// The sign of a kind, where there are no colours.
 fn sign(kind: ExtentKind) -> char {
     match kind {
         ExtentKind::Live => '█',
@@ -65,7 +65,7 @@ pub(super) fn picture(path: &str, rings: &[Ring], totals: &Totals, has_colours: 
     text
 }
 
-/// What the colours or signs mean, and how much there is of each; two in a line.
+/// The legend: each kind with its bytes, two kinds per line.
 fn legend(text: &mut String, totals: &Totals, has_colours: bool) {
     let shown: Vec<_> = KINDS.iter().filter(|(_, name)| totals.get(name).is_some_and(|bytes| *bytes > 0)).collect();
     for line in shown.chunks(2) {

@@ -26,7 +26,7 @@ const STYLE: &str = "\
 
 /// The image, a whole file.
 pub(super) fn svg(path: &str, rings: &[Ring], totals: &Totals) -> String {
-    let title = format!("What lies where in {path}");
+    let title = format!("Use of the bytes in {path}");
     let image = Image {
         width: WIDTH,
         height: TOP + ROW * rings.len() as f64 + 12.0,

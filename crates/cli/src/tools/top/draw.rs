@@ -14,9 +14,9 @@ use super::view::View;
 use crate::tools::bars::bar;
 
 const BAR_CELLS: usize = 30;
-/// From this width on, hot keys and processes stand side by side.
+/// From this width on, hot keys and processes are side by side.
 const WIDE: u16 = 110;
-/// Processes that are shown below the hot keys.
+/// How many processes are shown below the hot keys.
 const PROCESSES_MAX: u16 = 6;
 
 /// Draws a view. `is_plain`: without colours.

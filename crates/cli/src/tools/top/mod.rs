@@ -1,9 +1,9 @@
-//! `eyewall top`: how a volume is doing, again and again.
+//! `eyewall top`: the state of a volume, live.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `view.rs` | what is shown: the difference of two looks |
-//! | `probe.rs` | how long look-ups and puts take, measured here |
+//! | `view.rs` | the figures: the difference between two updates |
+//! | `probe.rs` | measures how long gets and puts take |
 //! | `draw.rs` | the screen |
 //! | `wake.rs` | keys and signals |
 
@@ -26,7 +26,7 @@ use crate::{Error, Outcome, output, volume};
 use view::{Looker, View};
 use wake::Wake;
 
-/// The screen that is written where there is none.
+/// The size of the page where there is no terminal.
 const COLUMNS: u16 = 80;
 const ROWS: u16 = 24;
 
@@ -49,20 +49,20 @@ pub(crate) fn run(path: &Path, top: &Top) -> Result<Outcome, Error> {
         return Ok(Outcome::Done);
     }
     let wakes = wake::listen().map_err(Error::Watch)?;
-    // A panic restores the terminal, too, before it is told.
+    // A panic also restores the terminal, before its message is written.
     let mut terminal = ratatui::try_init().map_err(Error::Output)?;
     let ended = watch(&mut terminal, &mut looker, &wakes, top);
     if ratatui::try_restore().is_err() {
-        // The terminal has gone away. Dropped, it would tell so on standard error, which has gone with it, and panic. Whether
-        // a signal, a key or the screen was the first to say so is all one.
+        // The terminal is gone, whether a signal, a key or the screen reported it first. Its destructor would write
+        // that to standard error, which is gone, too, and would panic.
         std::mem::forget(terminal);
         return Ok(Outcome::Done);
     }
     ended.map(|()| Outcome::Done)
 }
 
-/// Who joins a volume that nobody uses may empty it, if it is a copy: then it is only looked at. Where others are, probes are to
-/// go the way that their look-ups go.
+/// A process that joins an unused volume may empty it, if it is a copy; `top` then opens it for reading only. If other
+/// processes use the volume, `top` joins them, so that its probes take the same path as their gets.
 fn open(path: &Path) -> Result<Cache, Error> {
     let look = volume::open_to_read(path)?;
     if look.stats()?.processes == 0 {
@@ -86,7 +86,7 @@ fn watch(
             match wakes.recv_timeout(next.saturating_duration_since(Instant::now())) {
                 Ok(Wake::Draw) => {}
                 Ok(Wake::Failed(error)) => return Err(Error::Watch(error)),
-                // Nobody is left who could wake us: both ends of it are gone.
+                // Both threads that could wake this one have ended.
                 Ok(Wake::End) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => break,
             }
@@ -115,7 +115,7 @@ mod tests {
     use crate::expected::expect;
 
     #[test]
-    fn the_screen_looks_as_it_always_did() {
+    fn the_screen_is_as_expected() {
         let view = View::example();
         expect("top-80x24.txt", &page(&view, 80, 24));
         expect("top-120x40.txt", &page(&view, 120, 40));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn without_colours_there_is_none() {
+    fn a_screen_without_colours_has_none() {
         for (is_plain, wanted) in [(true, false), (false, true)] {
             let Ok(mut terminal) = Terminal::new(TestBackend::new(80, 24));
             let Ok(_) = terminal.draw(|frame| draw::draw(frame, &View::example(), is_plain));

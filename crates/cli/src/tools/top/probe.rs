@@ -1,4 +1,4 @@
-//! Look-ups and puts of our own, with a stopwatch.
+//! Measures gets and puts that `top` makes itself.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// Look-ups in one look.
+/// Gets per update.
 const GETS: usize = 256;
-/// Puts in one look.
+/// Puts per update.
 const PUTS: usize = 16;
 const PUT_BYTES: usize = 100;
-/// What is left of a probe after it was killed goes by itself.
+/// The entry of a probe that was killed expires after this time.
 const PUT_TTL: Duration = Duration::from_mins(1);
 
 /// How long calls took, in nanoseconds.
@@ -32,7 +32,7 @@ impl Latency {
     }
 }
 
-/// Looks these keys up in turn. It leaves no trace: neither in their frequencies nor in the counters.
+/// Looks these keys up in turn. It changes neither their frequencies nor the counters.
 pub(super) fn gets(cache: &Cache, keys: &[Vec<u8>]) -> Result<Option<Latency>, Error> {
     let mut spans = Vec::with_capacity(GETS);
     for key in keys.iter().cycle().take(GETS) {
@@ -44,7 +44,7 @@ pub(super) fn gets(cache: &Cache, keys: &[Vec<u8>]) -> Result<Option<Latency>, E
     Ok(Latency::of(spans))
 }
 
-/// Stores small values under a key of our own, and removes it.
+/// Stores small values under a key of `top`, and removes it.
 pub(super) fn puts(cache: &Cache) -> Result<Option<Latency>, Error> {
     let key = format!("eyewall top, a probe of process {}", std::process::id());
     let options = PutOptions::new().ttl(PUT_TTL);
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_of_what_was_measured() {
+    fn percentiles_are_those_of_the_measurements() {
         assert_eq!(Latency::of(Vec::new()), None);
         let latency = Latency::of((1..=200).rev().collect()).unwrap();
         assert_eq!((latency.probes, latency.median_ns, latency.p99_ns, latency.max_ns), (200, 101, 199, 200));

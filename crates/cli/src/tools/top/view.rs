@@ -1,4 +1,4 @@
-//! What is shown: figures of now, and the difference to the last look.
+//! The figures: the current ones, and the difference to the last update.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::output::key_text;
 
 const HOT_MAX: usize = 32;
 
-/// One look.
+/// One update.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct View {
     pub(super) path: String,
@@ -27,7 +27,7 @@ pub(super) struct View {
     pub(super) index_slots_wanted: u64,
     pub(super) pins: u64,
     pub(super) per_second: Rates,
-    /// Since the last look; none where nobody looked anything up.
+    /// Since the last update; `None` without any lookup.
     pub(super) hit_ratio: Option<f64>,
     /// Since the tool began.
     pub(super) hit_ratio_of_run: Option<f64>,
@@ -37,7 +37,7 @@ pub(super) struct View {
     pub(super) processes: Vec<Process>,
 }
 
-/// Events per second since the last look.
+/// Events per second since the last update.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Rates {
     pub(super) hits: f64,
@@ -45,13 +45,13 @@ pub(super) struct Rates {
     pub(super) puts: f64,
     pub(super) removes: f64,
     pub(super) evictions: f64,
-    /// Of these, evictions for want of an index slot.
+    /// The part of `evictions` for want of an index slot.
     pub(super) slot_evictions: f64,
-    /// Steps that the index makes towards as many slots as it should have.
+    /// Steps of the index towards its goal.
     pub(super) index_steps: f64,
 }
 
-/// An entry that is hot.
+/// A hot entry.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct HotKey {
     /// As text.
@@ -69,11 +69,11 @@ pub(super) struct Process {
     pub(super) pins: u64,
     pub(super) hits_per_second: f64,
     pub(super) misses_per_second: f64,
-    /// The one that looks.
+    /// This process.
     pub(super) is_this: bool,
 }
 
-/// Looks at a volume, and remembers the last look.
+/// Reads the figures of a volume, and remembers the last ones.
 pub(super) struct Looker<'a> {
     path: String,
     cache: &'a Cache,
@@ -151,7 +151,7 @@ fn hit_ratio(before: &Stats, now: &Stats) -> Option<f64> {
     (hits + misses > 0).then(|| hits as f64 / (hits + misses) as f64)
 }
 
-/// A process is the same as long as its id and its beginning are.
+/// A process is the same as before if its id and its start are.
 fn rates_of(now: &ProcessDetails, all_before: &[ProcessDetails], seconds: f64) -> Process {
     let same = |before: &&ProcessDetails| before.pid == now.pid && before.since_seconds == now.since_seconds;
     let before = all_before.iter().find(same);

@@ -1,7 +1,6 @@
-//! What wakes the screen between two looks: keys, another size of the terminal, signals.
+//! Wakes the screen between two updates, on keys, a new size of the terminal, and signals.
 //!
-//! Two threads wait for them. The one that reads keys doesn't come back from a terminal that has gone away: so it keeps nobody
-//! from ending.
+//! Two threads wait for them. The thread that reads keys may hang if its terminal is gone; no other thread waits for it.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::{io, thread};
@@ -17,14 +16,14 @@ pub(super) enum Wake {
     Failed(io::Error),
 }
 
-/// From here on, a signal that asks for an end is told here, and does no more.
+/// From here on, a signal that asks the process to end only sends a wake.
 pub(super) fn listen() -> io::Result<Receiver<Wake>> {
     let mut signals = Signals::new()?;
     let (to_signals, wakes) = mpsc::channel();
     let to_keys = to_signals.clone();
     thread::Builder::new().spawn(move || {
         signals.wait();
-        // Else the screen has ended by itself.
+        // Fails only if the screen has ended by itself.
         let _ = to_signals.send(Wake::End);
     })?;
     thread::Builder::new().spawn(move || read_keys(&to_keys))?;
@@ -85,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn q_escape_and_control_c_end_it() {
+    fn q_escape_and_control_c_end_top() {
         let key = |code, modifiers| KeyEvent::new(code, modifiers);
         assert!(ends(key(KeyCode::Char('q'), KeyModifiers::NONE)) && ends(key(KeyCode::Esc, KeyModifiers::NONE)));
         assert!(ends(key(KeyCode::Char('c'), KeyModifiers::CONTROL)));

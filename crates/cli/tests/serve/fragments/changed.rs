@@ -1,4 +1,4 @@
-//! The origin has another version by the time that a missing fragment is asked for, or nothing at all: versions are never mixed.
+//! The origin has another version, or none, when Eyewall requests a missing fragment: versions are never mixed.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ fn serve(volume: &Volume, origin: &Origin) -> Server {
 }
 
 #[test]
-fn behind_the_head_the_answer_is_cut_off_and_the_next_one_is_new() {
+fn after_the_head_the_response_is_cut_off_and_the_next_one_is_new() {
     let film = Film::of(LENGTH).run();
     let volume = Volume::sized("32M");
     let server = serve(&volume, &film.origin);
@@ -33,7 +33,7 @@ fn behind_the_head_the_answer_is_cut_off_and_the_next_one_is_new() {
 }
 
 #[test]
-fn before_the_head_the_answer_is_new_at_once() {
+fn before_the_head_the_response_is_new_at_once() {
     let film = Film::of(LENGTH).run();
     let volume = Volume::sized("32M");
     let server = serve(&volume, &film.origin);
@@ -45,7 +45,7 @@ fn before_the_head_the_answer_is_new_at_once() {
 }
 
 #[test]
-fn an_origin_that_fails_is_told_of_before_the_head() {
+fn a_failure_of_the_origin_before_the_head_is_reported() {
     let origin = Origin::raw(|asked, stream| {
         let fields = "Cache-Control: max-age=60\r\nETag: \"v1\"";
         if asked.field("range").is_empty() {
@@ -65,7 +65,7 @@ fn an_origin_that_fails_is_told_of_before_the_head() {
 }
 
 #[test]
-fn what_is_purged_while_it_comes_is_not_found_afterwards() {
+fn a_response_purged_during_its_fetch_is_not_found_afterwards() {
     let (arrived, wait_for_arrival) = channel();
     let (release, wait_for_release) = channel::<()>();
     let wait_for_release = Mutex::new(wait_for_release);
@@ -90,7 +90,7 @@ fn what_is_purged_while_it_comes_is_not_found_afterwards() {
     is_whole(&server.get("/film"), 2, LENGTH, "Eyewall; fwd=uri-miss; fwd-status=200; stored");
 }
 
-/// Gives a film in ranges; the fields of each answer but the first are `later`.
+/// An origin that sends a film in ranges; the fields of each response except the first are `later`.
 fn with_later_fields(later: &'static str) -> Origin {
     let count = AtomicUsize::new(0);
     Origin::raw(move |asked, stream| {
@@ -120,7 +120,7 @@ fn a_part_that_comes_later_renews_the_head() {
 }
 
 #[test]
-fn a_part_that_may_not_be_stored_takes_the_head_away() {
+fn a_part_that_may_not_be_stored_removes_the_head() {
     let origin = with_later_fields("Cache-Control: no-store");
     let volume = Volume::sized("32M");
     let server = serve(&volume, &origin);

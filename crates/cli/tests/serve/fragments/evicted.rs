@@ -1,4 +1,4 @@
-//! Fragments may be evicted one by one: they are asked for again where that is safe.
+//! Fragments may be evicted one by one: Eyewall requests them again if that is safe.
 
 use super::{ask_range, is_part, is_whole};
 use crate::common::command::Volume;
@@ -28,7 +28,7 @@ pub(super) fn evict(volume: &Volume, numbers: &[u32]) {
 }
 
 #[test]
-fn what_is_missing_is_asked_for_in_one_request_for_each_gap() {
+fn missing_fragments_cost_one_request_for_each_gap() {
     let film = Film::of(LENGTH).run();
     let (volume, server) = served(&film);
     assert_eq!(server.get("/film").status, 200);
@@ -40,7 +40,7 @@ fn what_is_missing_is_asked_for_in_one_request_for_each_gap() {
 }
 
 #[test]
-fn without_a_strong_validator_all_of_it_comes_anew() {
+fn without_a_strong_validator_all_of_it_is_fetched_again() {
     let film = Film { tag: "W/\"v", ..Film::of(LENGTH) }.run();
     let (volume, server) = served(&film);
     assert_eq!(server.get("/film").status, 200);

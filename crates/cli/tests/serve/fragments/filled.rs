@@ -1,4 +1,4 @@
-//! A body of 20 MiB is stored as it comes, and never held in memory as a whole.
+//! Eyewall stores a body of 20 MiB while it comes, and never holds all of it in memory.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::common::origin::Origin;
 use crate::common::server::{Server, anonymous_bytes};
 
 const LENGTH: u64 = 20 * MIB + 12_345;
-/// What a server may take for bodies of 20 MiB that go through it.
+/// The most memory of a server for bodies of 20 MiB.
 const MEMORY_MAX: u64 = 12 * MIB;
 
 #[test]
@@ -24,7 +24,7 @@ fn it_is_the_same_from_the_origin_and_from_the_volume() {
     assert_eq!(film.ranges(), [""]);
 }
 
-/// Notes the most that a server has while the origin sends.
+/// Notes the most memory of a server while the origin sends.
 fn watched(film: Film) -> (Film, Arc<AtomicU32>, Arc<AtomicU64>) {
     let (process, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU64::new(0)));
     let (of, noted) = (Arc::clone(&process), Arc::clone(&most));
@@ -55,7 +55,7 @@ fn memory_is_bounded_whether_it_is_stored_or_too_large() {
 }
 
 #[test]
-fn a_client_that_reads_nothing_holds_nobody_up_and_takes_little() {
+fn a_client_that_reads_nothing_delays_nobody_and_takes_little_memory() {
     let (film, process, most) = watched(Film::of(LENGTH));
     let film = film.run();
     let server = film.serve();
@@ -74,7 +74,7 @@ fn a_client_that_reads_nothing_holds_nobody_up_and_takes_little() {
 }
 
 #[test]
-fn all_kinds_of_ranges_and_conditions_are_answered_out_of_it() {
+fn all_kinds_of_ranges_and_conditions_are_answered_from_it() {
     let film = Film::of(LENGTH).run();
     let server = film.serve();
     assert_eq!(server.get("/film").body.len() as u64, LENGTH);
@@ -118,7 +118,7 @@ fn all_kinds_of_ranges_and_conditions_are_answered_out_of_it() {
 }
 
 #[test]
-fn what_is_stale_is_validated_by_its_head_alone() {
+fn a_stale_response_is_revalidated_by_its_head_alone() {
     let fields = "Cache-Control: no-cache\r\n";
     let film = Film { fields, ..Film::of(3 * MIB) }.run();
     let server = film.serve();
@@ -135,7 +135,7 @@ fn what_is_stale_is_validated_by_its_head_alone() {
 }
 
 #[test]
-fn one_whose_length_is_not_known_is_stored_when_it_is_complete() {
+fn a_response_of_unknown_length_is_stored_when_it_is_complete() {
     let origin = Origin::raw(|_, stream| {
         let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n";
         let _ = stream.write_all(head.as_bytes());

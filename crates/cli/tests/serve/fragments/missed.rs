@@ -1,4 +1,4 @@
-//! A range of what isn't stored, or not all of it: the origin is asked for the fragments that are missing, and no more.
+//! A range of a response that isn't stored, or only in part: Eyewall requests the missing fragments from the origin, and no more.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::common::server::Server;
 const LENGTH: u64 = 20 * MIB + 12_345;
 
 #[test]
-fn seeks_ask_for_what_they_need_and_what_came_is_there() {
+fn seeks_fetch_only_what_they_need_and_it_is_stored() {
     let film = Film::of(LENGTH).run();
     let server = film.serve();
     let miss = "Eyewall; fwd=uri-miss; fwd-status=206; stored; ttl=3";
@@ -37,7 +37,7 @@ fn seeks_ask_for_what_they_need_and_what_came_is_there() {
 }
 
 #[test]
-fn a_player_that_begins_at_the_start_gets_all_as_a_range() {
+fn a_player_that_begins_at_the_start_gets_everything_as_a_range() {
     let film = Film::of(3 * MIB + 5).run();
     let server = film.serve();
     is_part(&ask_range(&server, "0-"), 1, 0..3 * MIB + 5, "Eyewall; fwd=uri-miss; fwd-status=206; stored");
@@ -46,7 +46,7 @@ fn a_player_that_begins_at_the_start_gets_all_as_a_range() {
 }
 
 #[test]
-fn a_small_one_comes_as_a_whole() {
+fn a_small_response_is_fetched_as_a_whole() {
     let film = Film { tag: "W/\"v", ..Film::of(70_000) }.run();
     let server = film.serve();
     is_part(&ask_range(&server, "100-199"), 1, 100..200, "Eyewall; fwd=uri-miss; fwd-status=206; stored");
@@ -55,7 +55,7 @@ fn a_small_one_comes_as_a_whole() {
 }
 
 #[test]
-fn if_range_is_held_against_what_comes() {
+fn if_range_is_compared_with_the_fetched_response() {
     let film = Film::of(3 * MIB).run();
     let server = film.serve();
     let other = server.ask("GET", "/film", &["Range: bytes=9-10", "If-Range: \"v0\""]);
@@ -64,7 +64,7 @@ fn if_range_is_held_against_what_comes() {
 }
 
 #[test]
-fn an_origin_that_gives_no_ranges_is_asked_once_for_all() {
+fn an_origin_without_ranges_is_asked_once_for_everything() {
     let film = Film { gives_ranges: false, ..Film::of(LENGTH) }.run();
     let server = film.serve();
     is_part(
@@ -78,7 +78,7 @@ fn an_origin_that_gives_no_ranges_is_asked_once_for_all() {
 }
 
 #[test]
-fn what_must_not_be_stored_or_combined_goes_past_the_volume() {
+fn ranges_that_must_not_be_stored_or_combined_bypass_the_volume() {
     let forbidden = Film { fields: "Cache-Control: no-store\r\n", ..Film::of(3 * MIB) };
     let weak = Film { tag: "W/\"v", ..Film::of(3 * MIB) };
     for film in [forbidden, weak] {
@@ -87,13 +87,13 @@ fn what_must_not_be_stored_or_combined_goes_past_the_volume() {
         for _ in 0..2 {
             is_part(&ask_range(&server, "9-10"), 1, 9..11, "Eyewall; fwd=uri-miss; fwd-status=206; detail=range");
         }
-        // Of what came for the first, the client gets what it wanted; the second goes past the volume.
+        // The client gets its range of the first response; the second bypasses the volume.
         assert_eq!(film.ranges(), ["bytes=0-1048575", "bytes=9-10"]);
     }
 }
 
 #[test]
-fn ranges_that_are_not_there_are_told_so_by_the_origin() {
+fn the_origin_answers_ranges_that_do_not_exist() {
     let film = Film::of(3 * MIB).run();
     let server = film.serve();
     let reply = ask_range(&server, "4000000-");
@@ -109,12 +109,12 @@ fn ranges_that_are_not_there_are_told_so_by_the_origin() {
 }
 
 #[test]
-fn a_range_behind_the_end_gets_no_bytes_where_its_fragment_has_some() {
+fn a_range_past_the_end_gets_no_bytes_although_its_fragment_has_some() {
     let film = Film::of(LENGTH).run();
     let server = film.serve();
     let reply = ask_range(&server, &format!("{LENGTH}-"));
     assert_eq!((reply.status, reply.field("content-range")), (416, &*format!("bytes */{LENGTH}")));
-    // A hit, or what is being stored.
+    // A hit, or a response that is being stored.
     is_part(&ask_range(&server, "-10"), 1, LENGTH - 10..LENGTH, "Eyewall; ");
     assert_eq!(film.ranges(), ["bytes=20971520-"], "what came is used");
 
@@ -131,7 +131,7 @@ fn a_range_behind_the_end_gets_no_bytes_where_its_fragment_has_some() {
 }
 
 #[test]
-fn the_end_of_what_has_no_known_length_is_asked_for_as_it_is() {
+fn a_range_at_the_end_of_an_unknown_length_goes_to_the_origin_unchanged() {
     for wanted in [10, 12_345, 12_346, 3 * MIB] {
         let film = Film::of(LENGTH).run();
         let server = film.serve();
@@ -143,7 +143,7 @@ fn the_end_of_what_has_no_known_length_is_asked_for_as_it_is() {
         is_part(&first, 1, start..LENGTH, miss);
         assert_eq!(first.cache().contains("stored"), is_aligned, "{}", first.cache());
         assert_eq!(film.ranges(), [format!("bytes={suffix}")]);
-        // When its length is known, what is missing comes in whole fragments.
+        // Once the length is known, Eyewall fetches whole fragments.
         is_part(
             &ask_range(&server, &format!("{start}-")),
             1,
@@ -155,7 +155,7 @@ fn the_end_of_what_has_no_known_length_is_asked_for_as_it_is() {
     }
 }
 
-/// An origin of a representation of `length` bytes that answers each range by the one that `gives` makes of it.
+/// An origin with a representation of `length` bytes, which answers each range with the range that `gives` returns for it.
 fn partial(length: u64, fields: &'static str, gives: fn(Range<u64>) -> Range<u64>) -> Origin {
     Origin::raw(move |asked, stream| {
         let asked = asked.field("range").strip_prefix("bytes=").unwrap();
@@ -169,7 +169,7 @@ fn partial(length: u64, fields: &'static str, gives: fn(Range<u64>) -> Range<u64
     })
 }
 
-/// A server whose fragments have a mebibyte.
+/// A server with fragments of a mebibyte.
 fn of_mebibytes(origin: &Origin) -> Server {
     Server::spawn(eyewall().args(["serve", "--listen", "127.0.0.1:0", "--size", "128M", "--origin", &origin.url()]))
 }
@@ -177,9 +177,9 @@ fn of_mebibytes(origin: &Origin) -> Server {
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 
 #[test]
-fn another_part_than_was_asked_for_is_used() {
+fn another_part_than_the_requested_one_is_used() {
     let length = 5 * MIB + 77;
-    // More than was asked for: whole fragments of it are stored.
+    // More than requested: Eyewall stores whole fragments of it.
     let more = partial(length, FRESH, |range| range.start.saturating_sub(100)..range.end + 100);
     let server = of_mebibytes(&more);
     is_part(
@@ -193,7 +193,7 @@ fn another_part_than_was_asked_for_is_used() {
     is_part(&ask_range(&server, "3145728-4194303"), 1, 3 * MIB..4 * MIB, "Eyewall; hit");
     assert_eq!(more.asked().len(), 2);
 
-    // Less, with all that the client wants, or with a part of that.
+    // Less than requested, with all bytes for the client, or with some.
     for (wanted, given) in [("1048600-1048609", MIB + 24..MIB + 34), ("1048600-2000000", MIB + 24..MIB + 1000)] {
         let less = partial(length, FRESH, |range| range.start..range.start + 1000);
         let server = of_mebibytes(&less);
@@ -203,7 +203,7 @@ fn another_part_than_was_asked_for_is_used() {
         assert_eq!(less.asked().len(), 1, "{wanted}");
     }
 
-    // Something else: the client is told what it is.
+    // Another range: the client gets it as such.
     let other = partial(length, FRESH, |_| 7..9);
     let server = of_mebibytes(&other);
     is_part(&ask_range(&server, "1048600-1048609"), 1, 7..9, "Eyewall; fwd=uri-miss; fwd-status=206; detail=range");
@@ -236,7 +236,7 @@ fn several_parts_in_one_answer_are_passed_on() {
 }
 
 #[test]
-fn more_than_there_is_at_the_end_is_all() {
+fn a_range_that_reaches_past_the_end_is_cut() {
     for length in [5, 70_000, 3 * MIB] {
         let film = Film::of(length).run();
         let server = film.serve();
@@ -246,7 +246,7 @@ fn more_than_there_is_at_the_end_is_all() {
 }
 
 #[test]
-fn several_ranges_are_asked_for_one_after_the_other() {
+fn several_ranges_are_fetched_one_after_the_other() {
     let film = Film::of(LENGTH).run();
     let server = film.serve();
     let reply = ask_range(&server, "5000000-5000009,-10,9-10");
@@ -264,7 +264,7 @@ fn several_ranges_are_asked_for_one_after_the_other() {
 }
 
 #[test]
-fn ranges_of_which_the_first_is_not_there_go_past_the_volume() {
+fn ranges_whose_first_does_not_exist_bypass_the_volume() {
     let count = AtomicUsize::new(0);
     let origin = Origin::raw(move |asked, stream| {
         let (status, fields, body) = match count.fetch_add(1, Ordering::SeqCst) {
@@ -282,8 +282,8 @@ fn ranges_of_which_the_first_is_not_there_go_past_the_volume() {
 }
 
 #[test]
-fn a_part_of_what_would_be_one_entry_is_not_taken_for_all_of_it() {
-    // Of 8 MiB: entries have 512 KiB, fragments 256.
+fn a_part_of_a_small_response_does_not_count_as_all_of_it() {
+    // A volume of 8 MiB: entries have 512 KiB, fragments 256 KiB.
     for range in [280_000..280_010, 299_990..300_000] {
         let film = Film::of(300_000).run();
         let server = film.serve_sized("8M");

@@ -1,4 +1,4 @@
-//! Large bodies are stored in fragments of a mebibyte: what of them is there is used, and only what is missing is asked for.
+//! Large bodies are stored in fragments of a mebibyte: Eyewall uses stored fragments, and requests only missing ones.
 
 use crate::common::client::Reply;
 use crate::common::film::bytes;
@@ -10,7 +10,7 @@ mod filled;
 mod missed;
 mod together;
 
-/// Fails where a reply isn't this range of a version, with the cache status.
+/// Fails if a reply isn't this range of a version with this cache status.
 #[track_caller]
 fn is_part(reply: &Reply, version: u64, range: std::ops::Range<u64>, cache: &str) {
     assert_eq!(reply.status, 206, "{:?}", reply.fields);

@@ -1,4 +1,4 @@
-//! Several clients want what isn't there, or one goes away: nothing is asked for twice.
+//! Several clients miss the same fragments, or one disconnects: Eyewall requests nothing twice.
 
 use std::io::Read as _;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use crate::common::film::{Film, MIB};
 const LENGTH: u64 = 30 * MIB;
 
 #[test]
-fn those_who_miss_the_same_stretch_ask_once() {
+fn equal_missing_ranges_cost_one_request() {
     let (arrived, wait_for_arrival) = channel();
     let (release, wait_for_release) = channel::<()>();
     let wait_for_release = Mutex::new(wait_for_release);
@@ -28,7 +28,7 @@ fn those_who_miss_the_same_stretch_ask_once() {
         let ask = || ask_range(&server, "13000000-13000009");
         let clients: Vec<_> = (0..6).map(|_| scope.spawn(ask)).collect();
         wait_for_arrival.recv().unwrap();
-        // Those that come later find it stored, or on its way.
+        // Later requests find it stored, or in flight.
         release.send(()).unwrap();
         for client in clients {
             is_part(&client.join().unwrap(), 1, 13_000_000..13_000_010, "Eyewall; ");
@@ -38,7 +38,7 @@ fn those_who_miss_the_same_stretch_ask_once() {
 }
 
 #[test]
-fn those_who_want_all_of_it_read_the_same_stream() {
+fn concurrent_full_requests_read_the_same_stream() {
     let (arrived, wait_for_arrival) = channel();
     let (release, wait_for_release) = channel::<()>();
     let wait_for_release = Mutex::new(wait_for_release);
@@ -63,7 +63,7 @@ fn those_who_want_all_of_it_read_the_same_stream() {
 }
 
 #[test]
-fn what_came_before_a_client_went_away_is_there() {
+fn fragments_from_before_a_disconnect_are_stored() {
     let film = Film::of(LENGTH).run();
     let server = film.serve();
     let mut client = connect(server.address);

@@ -1,4 +1,4 @@
-//! The requests that administrators make.
+//! The requests of the administration.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,23 +22,23 @@ use crate::serve::token::Token;
 
 /// The longest body of a request.
 const BODY_BYTES_MAX: usize = 1 << 20;
-/// How long a body may take.
+/// The timeout of a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What administrators may ask for, and who is one.
+/// The interface of the administration, and its access check.
 pub(super) struct Api {
     shared: Arc<Shared>,
     cache: Cache,
     started: Instant,
-    /// What has to be shown; `None`: who can connect may ask.
+    /// The token that requests must have; `None` if every client that can connect has access.
     token: Option<Token>,
 }
 
-/// Why a request is not done.
+/// The reason for which a request is refused.
 struct Refusal {
     status: StatusCode,
     words: String,
-    /// What goes with this status.
+    /// The fields that go with this status.
     field: Option<(HeaderName, &'static str)>,
 }
 
@@ -48,7 +48,7 @@ impl Refusal {
     }
 
     fn not_allowed(methods: &'static str) -> Self {
-        let words = format!("this is asked for by {methods}");
+        let words = format!("use {methods} for this address");
         Self { field: Some((ALLOW, methods)), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, words) }
     }
 
@@ -80,19 +80,22 @@ impl Api {
             ("/purge", _) => Err(Refusal::not_allowed("POST")),
             ("/status", Method::GET | Method::HEAD) => self.status().await,
             ("/status", _) => Err(Refusal::not_allowed("GET, HEAD")),
-            _ => Err(Refusal::new(StatusCode::NOT_FOUND, "there are POST /purge and GET /status")),
+            _ => Err(Refusal::new(StatusCode::NOT_FOUND, "the addresses are POST /purge and GET /status")),
         }
     }
 
-    /// Refuses pages that a browser shows, wherever they got the server's address from, and who doesn't show the token.
+    /// Refuses requests of pages in a browser, and requests without the token.
     fn admit(&self, request: &Parts) -> Result<(), Refusal> {
         if request.headers.contains_key(ORIGIN) {
-            return Err(Refusal::new(StatusCode::FORBIDDEN, "pages in a browser don't administer: it has an Origin"));
+            return Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                "the request has an Origin: pages in a browser have no access",
+            ));
         }
         if self.token.as_ref().is_none_or(|token| token.is_shown_by(&request.headers)) {
             return Ok(());
         }
-        let words = "show the token of the configuration's `token_file`, by Authorization: Bearer TOKEN";
+        let words = "send the token of the configuration's `token_file`, as Authorization: Bearer TOKEN";
         Err(Refusal { field: Some((WWW_AUTHENTICATE, "Bearer")), ..Refusal::new(StatusCode::UNAUTHORIZED, words) })
     }
 
@@ -111,20 +114,22 @@ impl Api {
         match looking.await {
             Ok(Ok(status)) => Ok(reply::json(StatusCode::OK, &status)),
             Ok(Err(error)) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
-            // A panic was told by its thread.
-            Err(_) => Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the server's log says why")),
+            // The thread has logged its panic.
+            Err(_) => {
+                Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request failed; the server's log says why"))
+            }
         }
     }
 }
 
-/// A request's body, which is to be short and to come soon.
+/// Reads a request's body, within a limit and a timeout.
 async fn whole(body: Incoming) -> Result<Bytes, Refusal> {
     let collecting = Limited::new(body, BODY_BYTES_MAX).collect();
     match tokio::time::timeout(BODY_TIMEOUT, collecting).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             let words = format!(
-                "the body has more than {}; purge in several requests",
+                "the body is larger than {}; purge in several requests",
                 crate::units::size(BODY_BYTES_MAX as u64)
             );
             Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, words))

@@ -1,13 +1,12 @@
-//! Administration of a running server: JSON by HTTP/1.1, over a Unix socket or over the loopback.
+//! Administration of a running server: JSON over HTTP/1.1, at a Unix socket or a loopback address.
 //!
 //! ```text
-//! door     a socket that its owner alone may open, or an address of the loopback with a token      socket, ../token
-//!   api    who asks, and for what
+//! door     a socket that only its owner may open, or a loopback address with a token               socket, ../token
+//!   api    checks access, and dispatches
 //!     POST /purge    a purge request in JSON                                                            purge_request
 //!     GET  /status   how the server and its volume are doing                                        status
 //! ```
-//! It runs on the thread that waits for signals, so that it answers however busy the workers are. Whatever is refused is told
-//! as `{"error": words}`.
+//! It runs on the thread that waits for signals, so it answers even if the workers are busy. A refusal is `{"error": words}`.
 
 mod api;
 mod purge_request;
@@ -38,28 +37,27 @@ use crate::config::settings;
 use api::Api;
 use socket::SocketFile;
 
-/// Connections at once; more wait.
+/// The most connections at once; more wait.
 const CONNECTIONS_MAX: usize = 64;
-/// How long a client may take to send a request's head; it also ends idle connections.
+/// The timeout for a request's head; it also ends idle connections.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long to leave the system alone after it could not give a connection.
+/// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Where a server is administered, bound and not yet open.
+/// The administration, bound and not yet open.
 pub(crate) struct Admin {
     door: Door,
     api: Api,
 }
 
-/// Where administrators come in.
+/// The listening socket of the administration.
 enum Door {
     Socket { listener: std::os::unix::net::UnixListener, file: SocketFile },
     Address { listener: std::net::TcpListener, bound: SocketAddr },
 }
 
 impl Admin {
-    /// Binds what the configuration names; port 0 takes any free one. Of `settings` one of socket and address is given, which
-    /// was checked.
+    /// Binds the socket or the address of the configuration, which has exactly one of them; port 0 takes a free port.
     ///
     /// # Errors
     /// [`Error::Admin`] and [`Error::TokenFile`].
@@ -85,10 +83,10 @@ impl Admin {
         }
     }
 
-    /// Answers from now on, for as long as the runtime lives in which this is called.
+    /// Answers from now on, until the current runtime ends.
     ///
     /// # Errors
-    /// The system's, where a socket can't be waited for.
+    /// The system's, if it can't wait for a socket.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -98,7 +96,7 @@ impl Admin {
             Door::Socket { listener, file } => {
                 let listener = UnixListener::from_std(listener)?;
                 tokio::spawn(async move {
-                    // Its drop removes the file.
+                    // Dropping it removes the file.
                     let _file = file;
                     answer(move |context| listener.poll_accept(context).map_ok(|(stream, _)| stream), api).await;
                 });
@@ -130,13 +128,13 @@ impl Door {
     }
 }
 
-/// Answers all who come.
+/// Answers all clients.
 async fn answer<S>(accept: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>, api: Arc<Api>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    // It is never closed.
+    // The semaphore is never closed.
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         match poll_fn(&accept).await {
             Ok(stream) => {
@@ -147,7 +145,7 @@ where
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "could not accept an administrator's connection");
+                tracing::warn!(%error, "could not accept a connection to the administration");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -162,6 +160,6 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, api
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     if let Err(error) = builder.serve_connection(TokioIo::new(stream), answer).await {
-        tracing::debug!(%error, "an administrator's connection ended early");
+        tracing::debug!(%error, "a connection to the administration ended early");
     }
 }

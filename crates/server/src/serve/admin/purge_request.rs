@@ -1,11 +1,11 @@
-//! What the body of `POST /purge` says.
+//! Parses the body of `POST /purge`.
 
 use eyewall::Purge as Kind;
 use serde::Deserialize;
 
 use crate::serve::purge::{PurgeRequest, Subject};
 
-const EXAMPLES: &str = r#"give an object such as {"url": "http://example.org/page"}, {"tag": ["post-7", "home"]}, {"tag": "post-7", "host": "example.org"}, {"prefix": "http://example.org/shop/"}, {"host": "example.org"} or {"everything": true}; with "soft": true, what is meant becomes stale; with "count": true, its entries are counted"#;
+const EXAMPLES: &str = r#"give an object such as {"url": "http://example.org/page"}, {"tag": ["post-7", "home"]}, {"tag": "post-7", "host": "example.org"}, {"prefix": "http://example.org/shop/"}, {"host": "example.org"} or {"everything": true}; with "soft": true, the entries become stale; with "count": true, they are counted"#;
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
@@ -38,10 +38,10 @@ impl Names {
 /// Reads a purge request.
 ///
 /// # Errors
-/// In words, for who wrote the body.
+/// A message for the author of the body.
 pub(super) fn read(body: &[u8]) -> Result<PurgeRequest, String> {
-    let purge: PurgeBody =
-        serde_json::from_slice(body).map_err(|error| format!("the body is no purge: {error}; {EXAMPLES}"))?;
+    let purge: PurgeBody = serde_json::from_slice(body)
+        .map_err(|error| format!("the body is not a purge request: {error}; {EXAMPLES}"))?;
     let kind = if purge.soft { Kind::Soft } else { Kind::Hard };
     let subjects: Vec<Subject> = match (purge.url, purge.tag, purge.prefix, purge.host, purge.everything) {
         (Some(urls), None, None, None, false) => urls.into_list().into_iter().map(Subject::Url).collect(),
@@ -52,10 +52,10 @@ pub(super) fn read(body: &[u8]) -> Result<PurgeRequest, String> {
         (None, None, None, Some(host), false) => vec![Subject::Host(host)],
         (None, None, None, None, true) => vec![Subject::Everything],
         (None, None, None, None, false) => return Err(format!("the body doesn't say what to purge; {EXAMPLES}")),
-        _ => return Err(format!("the body says several things to purge, and one is purged at a time; {EXAMPLES}")),
+        _ => return Err(format!("the body has several kinds of subjects, but a request takes one; {EXAMPLES}")),
     };
     if subjects.is_empty() {
-        return Err(format!("the list of what to purge is empty; {EXAMPLES}"));
+        return Err(format!("the list of subjects is empty; {EXAMPLES}"));
     }
     Ok(PurgeRequest { subjects, kind, counts: purge.count })
 }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_demand_says_one_thing() {
+    fn a_purge_request_has_one_kind_of_subject() {
         let subjects = |body: &str| read(body.as_bytes()).unwrap().subjects;
         assert_eq!(subjects(r#"{"url": ["a", "b"]}"#), [Subject::Url("a".to_owned()), Subject::Url("b".to_owned())]);
         let tag = Subject::Tag { tag: "a".to_owned(), host: Some("b".to_owned()) };
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_what_to_do() {
+    fn mistakes_are_reported_with_examples() {
         for (body, words) in [
             ("", "EOF while parsing"),
             ("{}", "doesn't say what"),
@@ -88,9 +88,9 @@ mod tests {
             (r#"{"url": 1}"#, "expected a text, or a list of texts"),
             (r#"{"url": "a", "url": "b"}"#, "duplicate field `url`"),
             (r#"{"url": []}"#, "is empty"),
-            (r#"{"url": "a", "tag": "b"}"#, "several things"),
-            (r#"{"prefix": "a", "host": "b"}"#, "several things"),
-            (r#"{"everything": true, "host": "b"}"#, "several things"),
+            (r#"{"url": "a", "tag": "b"}"#, "several kinds"),
+            (r#"{"prefix": "a", "host": "b"}"#, "several kinds"),
+            (r#"{"everything": true, "host": "b"}"#, "several kinds"),
             (r#"{"everything": "yes"}"#, "expected a boolean"),
             (r#"{"host": "a"} {}"#, "trailing characters"),
         ] {

@@ -1,4 +1,4 @@
-//! The Unix socket: its file, who may open it, and what is done about one that is there already.
+//! The Unix socket: its file, its permissions, and its place if a file is there already.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-/// Who may open the socket may administer: its owner.
+/// Only the owner may open the socket, because opening it gives access to the administration.
 const MODE: u32 = 0o600;
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 64;
 
-/// The file of a socket of ours; removed in the end, unless another one has taken its place.
+/// The file of our socket. Dropping this removes it, unless another file has taken its place.
 pub(super) struct SocketFile {
     path: PathBuf,
     /// Device and inode.
@@ -29,38 +29,38 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
-            // What is left behind is replaced by the next server.
+            // If this fails, the next server replaces the file.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Listens at a path. The socket of a dead server is replaced, that of a living one and any other file are not.
+/// Listens at a path. It replaces the socket of a dead server, but neither the socket of a running one nor any other file.
 ///
 /// # Errors
-/// Those of the system; [`io::ErrorKind::AddrInUse`] and [`io::ErrorKind::AlreadyExists`] say what to do.
+/// The system's; [`io::ErrorKind::AddrInUse`] and [`io::ErrorKind::AlreadyExists`] say what to do.
 pub(super) fn listen(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
     make_way(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     socket.bind(&SockAddr::unix(path)?)?;
     let file = SocketFile { path: path.to_owned(), identity: identity(path)? };
-    // Until it listens nobody can connect, whatever rights the file was made with.
+    // Nobody can connect before `listen`, whatever permissions the file was created with.
     fs::set_permissions(path, Permissions::from_mode(MODE))?;
     socket.listen(BACKLOG)?;
     Ok((socket.into(), file))
 }
 
-/// Removes the socket of a dead server: one that refuses.
+/// Removes the socket of a dead server, which refuses connections.
 fn make_way(path: &Path) -> io::Result<()> {
     let Err(refused) = UnixStream::connect(path) else {
-        let words = "another server is administered there; give another path, or stop that one";
+        let words = "another server uses this socket; give another path, or stop that server";
         return Err(io::Error::new(io::ErrorKind::AddrInUse, words));
     };
     match refused.kind() {
         io::ErrorKind::NotFound => Ok(()),
         _ if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.file_type().is_socket()) => {
-            let words = "a file is there that is no socket; it was left as it is: remove it, or give another path";
+            let words = "a file is there that is not a socket; remove it, or give another path";
             Err(io::Error::new(io::ErrorKind::AlreadyExists, words))
         }
         io::ErrorKind::ConnectionRefused => fs::remove_file(path),

@@ -1,4 +1,4 @@
-//! What `GET /status` tells.
+//! The response to `GET /status`.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use serde::Serialize;
 use crate::serve::shared::{Shared, SharedSite};
 use crate::warnings;
 
-/// How the server is doing.
+/// The state of the server.
 #[derive(Serialize)]
 pub(super) struct Status {
     version: &'static str,
     process: u32,
     uptime_seconds: u64,
     sites: Vec<SiteStatus>,
-    /// Answers of origins that others wait for, or that are on their way into the volume.
+    /// Responses of origins that other requests wait for, or that are being stored.
     flights: usize,
-    /// What `eyewall stat --json` says.
+    /// The output of `eyewall stat --json`.
     volume: Volume,
 }
 
 #[derive(Serialize)]
 struct Volume {
-    /// None where it lives in memory.
+    /// `None` for a volume in memory.
     path: Option<String>,
     #[serde(flatten)]
     stats: Stats,
@@ -39,10 +39,10 @@ struct SiteStatus {
 }
 
 impl Status {
-    /// It waits for locks.
+    /// This may wait for locks.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// The engine's.
     pub(super) fn of(shared: &Shared, cache: &Cache, uptime: Duration) -> eyewall::Result<Self> {
         Ok(Self {
             version: env!("CARGO_PKG_VERSION"),

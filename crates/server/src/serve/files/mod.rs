@@ -1,4 +1,4 @@
-//! `--root`: files of a folder, answered from the volume by [`eyewall_files`].
+//! `--root`: files of a folder, served from the volume by [`eyewall_files`].
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::{NAME, reply};
 use crate::config::site::{self, Site};
 use eyewall_http::answer::Answer as Sent;
 
-/// What of a site's folder is served.
+/// The settings for a site's folder.
 pub(crate) fn options(site: &Site) -> FolderOptions {
     FolderOptions {
         index: site.index_names().map(str::to_owned).collect(),
@@ -34,12 +34,12 @@ pub(crate) struct Files {
 
 impl Files {
     /// # Errors
-    /// Those of [`Folder::open`].
+    /// The errors of [`Folder::open`].
     pub(crate) fn open(root: &Path, files: &FileCache, options: FolderOptions) -> io::Result<Self> {
         Ok(Self { folder: Folder::open(root, files, options)? })
     }
 
-    /// Answers a GET or a HEAD where there is nobody else to ask.
+    /// Answers a GET or a HEAD of a site without origins.
     pub(crate) async fn answer(&self, request: &Parts) -> Response<Body> {
         match self.find_answer(request).await {
             Some(response) => response,
@@ -50,8 +50,8 @@ impl Files {
         }
     }
 
-    /// Answers a GET or a HEAD, if there is something at its path. A path that no file can have is nothing, too: another may know
-    /// it. What is there and can't be read is an answer, 403 or 500.
+    /// Answers a GET or a HEAD if its path has a file. If no file can have the path, an origin may know it. A file that can't be read
+    /// is a response, 403 or 500.
     pub(crate) async fn find_answer(&self, request: &Parts) -> Option<Response<Body>> {
         let path = self.parse(request).ok()?;
         let asked = message::Request { method: &request.method, fields: &request.headers };
@@ -85,7 +85,7 @@ fn redirect(path: &FilePath, query: Option<&str>) -> Response<Body> {
         Some(query) => format!("{}?{query}", path.folder_location()),
         None => path.folder_location(),
     };
-    let mut response = reply::error(StatusCode::MOVED_PERMANENTLY, "a folder's address ends with a slash");
+    let mut response = reply::error(StatusCode::MOVED_PERMANENTLY, "the address of a folder ends with a slash");
     if let Ok(location) = HeaderValue::from_str(&location) {
         response.headers_mut().insert(LOCATION, location);
     }
@@ -100,7 +100,7 @@ fn failed(error: &io::Error) -> Response<Body> {
     if error.kind() == io::ErrorKind::PermissionDenied {
         return reply::error(StatusCode::FORBIDDEN, "the server may not read this file");
     }
-    tracing::warn!(%error, "a file could not be read");
+    tracing::warn!(%error, "can't read a file");
     reply::error(StatusCode::INTERNAL_SERVER_ERROR, "the file could not be read")
 }
 

@@ -1,4 +1,4 @@
-//! Precompressed files beside plain ones, as a client sees them, and what is left to somebody else.
+//! Precompressed files beside plain ones, as a client sees them, and paths for which an origin may have a response.
 
 use std::fs;
 
@@ -10,13 +10,13 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A folder with these files, and what serves it.
+/// A folder with these files, and its server.
 struct Ground {
     folder: TempDir,
     files: Files,
 }
 
-/// An answer with its body.
+/// A response with its body.
 struct Answer {
     status: u16,
     fields: HeaderMap,
@@ -27,7 +27,7 @@ impl Ground {
     fn new(names: &[&str], settings: FolderOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in names {
-            // Each holds its name: so no two are alike.
+            // Each has its name as its content, so no two are alike.
             fs::write(folder.path().join(name), name).unwrap();
         }
         let cache = FileCache::new(Options::new().size(4 << 20).anonymous().unwrap());
@@ -72,7 +72,7 @@ impl Answer {
 }
 
 #[tokio::test]
-async fn each_client_gets_the_form_that_it_wants_most() {
+async fn each_client_gets_the_coding_that_it_prefers() {
     let ground = Ground::precompressed();
     for (accepted, coding, body) in [
         ("gzip, deflate, br", "br", "page.html.br"),
@@ -94,7 +94,7 @@ async fn each_client_gets_the_form_that_it_wants_most() {
 }
 
 #[tokio::test]
-async fn each_form_has_a_tag_of_its_own() {
+async fn each_coding_has_its_own_tag() {
     let ground = Ground::precompressed();
     let (gzip, br) = ([("accept-encoding", "gzip")], [("accept-encoding", "br")]);
     let tags = [
@@ -112,7 +112,7 @@ async fn each_form_has_a_tag_of_its_own() {
 }
 
 #[tokio::test]
-async fn ranges_are_those_of_the_form() {
+async fn ranges_are_those_of_the_coding() {
     let ground = Ground::precompressed();
     let tag = ground.get_tagged("/page.html", &[("accept-encoding", "gzip")]).await.field("etag").to_owned();
     let asked = [("accept-encoding", "gzip"), ("range", "bytes=-2"), ("if-range", &tag)];
@@ -120,7 +120,7 @@ async fn ranges_are_those_of_the_form() {
     assert_eq!((part.status, part.field("content-range"), &part.body[..]), (206, "bytes 10-11/12", &b"gz"[..]));
     assert_eq!((part.field("content-encoding"), part.field("vary")), ("gzip", "accept-encoding"));
     let whole = ground.get("/page.html", &[("accept-encoding", "br"), asked[1], asked[2]]).await;
-    assert_eq!((whole.status, &whole.body[..]), (200, &b"page.html.br"[..]), "what it has is of another form");
+    assert_eq!((whole.status, &whole.body[..]), (200, &b"page.html.br"[..]), "the client has another coding");
 }
 
 #[tokio::test]
@@ -134,13 +134,13 @@ async fn a_precompressed_file_by_its_own_name_is_a_file_like_others() {
 }
 
 #[tokio::test]
-async fn a_precompressed_file_that_is_made_anew_is_sent_anew() {
+async fn a_rewritten_precompressed_file_is_read_again() {
     let ground = Ground::precompressed();
     let gzip = [("accept-encoding", "gzip")];
     let first = ground.get_tagged("/page.html", &gzip).await;
-    fs::write(ground.folder.path().join("page.html.gz"), "made anew...").unwrap();
+    fs::write(ground.folder.path().join("page.html.gz"), "made again..").unwrap();
     let second = ground.get_tagged("/page.html", &gzip).await;
-    assert_eq!(&second.body[..], b"made anew...");
+    assert_eq!(&second.body[..], b"made again..");
     assert_ne!(first.field("etag"), second.field("etag"));
     fs::remove_file(ground.folder.path().join("page.html.gz")).unwrap();
     let third = ground.get_tagged("/page.html", &gzip).await;
@@ -148,7 +148,7 @@ async fn a_precompressed_file_that_is_made_anew_is_sent_anew() {
 }
 
 #[tokio::test]
-async fn what_is_no_file_is_left_to_somebody_else() {
+async fn a_path_without_a_file_is_left_to_the_origin() {
     let ground = Ground::new(&["page.html", ".secret"], FolderOptions::default());
     for target in ["/none.html", "/", "/page.html/", "/.secret", "/.well-known/x", "/a%2fb", "/../page.html"] {
         assert!(ground.find(Method::GET, target, &[]).await.is_none(), "{target}");

@@ -1,4 +1,4 @@
-//! Accepting connections: until the server stops, and then all that the kernel has for it already.
+//! Accepts connections until the server stops, and then the ones that the kernel has accepted already.
 
 use std::io;
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use tokio::sync::{mpsc, watch};
 use super::Stop;
 use super::connection::{self, Common};
 
-/// How long to leave the system alone after it could not give a connection, usually for want of descriptors.
+/// How long to wait after a connection could not be accepted, usually for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often that is told, at most.
+/// How often that is logged, at most.
 const TOLD_EVERY: Duration = Duration::from_mins(1);
-/// How often a server that stops waits for descriptors.
+/// How often a stopping server waits for descriptors.
 const DRAIN_TRIES: u32 = 40;
 
-/// What a connection is served with, and what lives as long as it does.
+/// The state of a connection, which lives as long as the connection.
 #[derive(Clone)]
 pub(super) struct Served {
     pub(super) common: Arc<Common>,
     pub(super) stopping: watch::Receiver<Stop>,
-    /// The last of these that goes tells that all connections have ended.
+    /// When the last of these is dropped, all connections have ended.
     pub(super) alive: mpsc::Sender<()>,
 }
 
-/// Why there is no connection.
+/// The reason for which there is no connection.
 #[derive(Debug, PartialEq, Eq)]
 enum Lack {
-    /// Nobody waits.
+    /// No client waits.
     Nobody,
-    /// This client has gone, or its network has. The next one may be well.
+    /// This client is gone, or its network is. The next one may be fine.
     OfClient,
     /// Descriptors or memory of the system have run out.
     Shortage,
-    /// What trying again at once would not mend.
+    /// An immediate retry would fail, too.
     Other,
 }
 
@@ -46,7 +46,7 @@ impl Lack {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::WOULDBLOCK) => Self::Nobody,
             Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => Self::Shortage,
-            // Linux hands errors of the new connection's network to whoever accepts it (accept(2)).
+            // Linux passes errors of the new connection's network to `accept` (accept(2)).
             Some(
                 Errno::CONNABORTED
                 | Errno::CONNRESET
@@ -76,20 +76,22 @@ impl Served {
         });
     }
 
-    /// Does what helps against the lack of a connection.
+    /// Reacts to the lack of a connection.
     async fn mend(&self, lack: Lack, error: io::Error) {
         match lack {
-            Lack::Nobody | Lack::OfClient => tracing::debug!(%error, "a client went before it was accepted"),
+            Lack::Nobody | Lack::OfClient => {
+                tracing::debug!(%error, "a client was gone before its connection was accepted");
+            }
             Lack::Shortage => {
-                if is_to_be_told() {
-                    tracing::warn!(%error, "could not accept a connection; the longest idle ones are closed to make room (told once a minute)");
+                if should_log() {
+                    tracing::warn!(%error, "could not accept a connection; closing the connections that have been idle for longest (logged once a minute)");
                 }
                 self.common.connections.make_room();
                 tokio::time::sleep(PAUSE).await;
             }
             Lack::Other => {
-                if is_to_be_told() {
-                    tracing::warn!(%error, "could not accept a connection (told once a minute)");
+                if should_log() {
+                    tracing::warn!(%error, "could not accept a connection (logged once a minute)");
                 }
                 tokio::time::sleep(PAUSE).await;
             }
@@ -97,14 +99,14 @@ impl Served {
     }
 }
 
-/// Accepts until the server is told to stop. Then the connections that clients have already are taken, too: their requests are
-/// under way.
+/// Accepts until the server is asked to stop. Then it still takes the connections that the kernel has accepted already, because
+/// their requests are in flight.
 pub(super) async fn accept(listener: TcpListener, served: Served) {
     let mut stopping = served.stopping.clone();
     loop {
         let accepted = tokio::select! {
             biased;
-            // An error: there is nobody any more who could tell.
+            // An error means that all senders are gone.
             _ = stopping.wait_for(|stop| *stop != Stop::NotYet) => break,
             accepted = listener.accept() => accepted,
         };
@@ -114,11 +116,11 @@ pub(super) async fn accept(listener: TcpListener, served: Served) {
         }
     }
     let Ok(listener) = listener.into_std() else { return };
-    // It doesn't block.
+    // This doesn't block.
     drain(|| listener.accept().map(|(stream, _)| stream), &served).await;
 }
 
-/// Takes all connections that the kernel has already. Where that fails for good, those that are left are lost.
+/// Takes all connections that the kernel has accepted already. If that fails permanently, the others are lost.
 async fn drain(mut accept: impl FnMut() -> io::Result<std::net::TcpStream>, served: &Served) {
     let mut tries = DRAIN_TRIES;
     while tries > 0 {
@@ -136,7 +138,7 @@ async fn drain(mut accept: impl FnMut() -> io::Result<std::net::TcpStream>, serv
         match Lack::of(&error) {
             Lack::Nobody => return,
             lack => {
-                // Each of these errors was that of a client, and there are no more of them than the kernel has connections.
+                // Each of these errors belongs to one client, so there are no more of them than connections in the kernel.
                 if lack != Lack::OfClient {
                     tries -= 1;
                 }
@@ -146,11 +148,11 @@ async fn drain(mut accept: impl FnMut() -> io::Result<std::net::TcpStream>, serv
     }
 }
 
-/// Whether the last time is long ago, for all workers together.
-fn is_to_be_told() -> bool {
+/// Whether the last report is long ago, for all workers together.
+fn should_log() -> bool {
     static LAST_SECONDS: AtomicU64 = AtomicU64::new(0);
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    // Zero is never.
+    // Zero means never.
     let now = START.get_or_init(Instant::now).elapsed().as_secs() + 1;
     let last = LAST_SECONDS.load(Ordering::Relaxed);
     // Another thread may have a later time.
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_run_out_is_a_shortage() {
+    fn only_exhausted_resources_are_a_shortage() {
         for (errno, lack) in [
             (Errno::WOULDBLOCK, Lack::Nobody),
             (Errno::MFILE, Lack::Shortage),
@@ -183,11 +185,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_stops_takes_the_clients_behind_one_that_went() {
+    async fn a_stopping_server_takes_the_clients_after_one_that_is_gone() {
         for (errors, expected) in [
             (vec![Errno::CONNABORTED, Errno::PROTO, Errno::MFILE, Errno::WOULDBLOCK], 4),
             (vec![Errno::CONNABORTED; 1000], 1001),
-            // It doesn't try for ever.
+            // It doesn't try forever.
             (vec![Errno::INVAL; 1000], DRAIN_TRIES),
         ] {
             let served = super::super::tests::served();

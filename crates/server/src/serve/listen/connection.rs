@@ -34,31 +34,31 @@ use crate::serve::service::Service;
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::trusted_proxies;
 
-/// So many fields hyper takes by itself, and without a list on the heap for each request.
+/// Hyper accepts this many fields by default, without a list on the heap for each request.
 const FIELDS_MAX_OF_HYPER: usize = 100;
-/// Requests of an HTTP/2 connection at once.
+/// The most concurrent requests of an HTTP/2 connection.
 const STREAMS_MAX: u32 = 100;
-/// What hyper takes of a stream's body before the client wants it.
+/// The bytes of a stream's body that hyper takes before the client wants them.
 const SEND_BYTES_MAX: usize = 32 << 10;
-/// How often a silent HTTP/2 client is asked whether it is there, and how long it has to say so.
+/// How often a silent HTTP/2 client gets a ping, and its time to answer.
 const PING_EVERY: Duration = Duration::from_secs(30);
-/// How long a connection that is to be closed has to say so to its client.
+/// The time of a connection to tell its client that it is going to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What all connections of a worker share.
+/// The state that all connections of a worker share.
 pub(super) struct Common {
     pub(super) service: Service,
     pub(super) limits: Limits,
     pub(super) log: Option<Lines>,
     /// The connections of all workers.
     pub(super) connections: Arc<Connections>,
-    /// What the responses of all workers may hold over HTTP/2.
+    /// The memory that responses of all workers over HTTP/2 may hold.
     pub(super) budget: Arc<StreamBudget>,
 }
 
-/// Answers the requests of a connection until it ends, or has to: at a limit, or in order once it is told to stop.
+/// Answers the requests of a connection until it ends, exceeds a limit, or is asked to stop.
 pub(super) async fn serve(stream: TcpStream, common: Arc<Common>, stopping: watch::Receiver<Stop>) {
-    // Only a delay is lost without it.
+    // A failure only costs a delay.
     let _ = stream.set_nodelay(true);
     let Ok(client) = stream.peer_addr() else { return };
     converse(stream, client.ip(), common, stopping).await;
@@ -84,8 +84,8 @@ pub(super) async fn converse(
         service_fn(move |request| {
             let (common, open, interim) = (Arc::clone(&common), state.open(), Arc::clone(&interim));
             async move {
-                // Made when it is its turn, and gone with the response's head: streams that wait, and bodies on their way,
-                // would keep its memory.
+                // Created when it runs, and dropped with the response's head. Otherwise waiting streams, and bodies in flight, would
+                // keep its memory.
                 let answering = Box::pin(async {
                     let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
                     interim::telling(opened.as_ref(), common.answer(request, client, open)).await
@@ -152,7 +152,7 @@ impl Common {
             .log
             .as_ref()
             .map(|log| log.entry(&LoggedRequest::of(&request), real_client, Instant::now().into_std()));
-        // Pinned, so that the two ways to wait for it have one place for it.
+        // Pinned, because two branches wait for it.
         let answering = pin!(async {
             match limits::refuse(&mut request, &self.limits) {
                 None => self.service.answer(request, client).await,
@@ -199,7 +199,7 @@ fn log_end(
 fn builder(limits: &Limits) -> auto::Builder<Executor> {
     let (fields_max, head_bytes_max) = (limits.header_count.0 as usize, limits.header_bytes.0);
     let mut builder = auto::Builder::new(Executor);
-    // The times of heads and of idle connections are kept by `ConnectionState`: hyper has one for both, and none for the first bytes.
+    // `ConnectionState` has the timeouts of heads and of idle connections: hyper has only one for both, and none for the first bytes.
     builder.http1().header_read_timeout(None).max_buf_size(head_bytes_max as usize);
     if fields_max != FIELDS_MAX_OF_HYPER {
         builder.http1().max_headers(fields_max);
@@ -215,18 +215,18 @@ fn builder(limits: &Limits) -> auto::Builder<Executor> {
     builder
 }
 
-/// Waits until it is told to stop, and then for a first request, if the connection is new, and for the response that hyper
-/// doesn't know of.
+/// Waits until the server is asked to stop. Then it waits for a first request, if the connection is new, and for the response of
+/// the fast path.
 async fn stopped(stopping: &mut watch::Receiver<Stop>, state: &ConnectionState) {
-    // An error: there is nobody any more who could tell.
+    // An error means that all senders are gone.
     let _ = stopping.wait_for(|stop| *stop != Stop::NotYet).await;
     let has_come = poll_fn(|_| if state.taken() == 0 { Poll::Pending } else { Poll::Ready(()) });
     let _ = tokio::time::timeout_at(state.began() + FIRST_REQUEST, has_come).await;
-    // Nobody wakes it: it is polled whenever the connection is.
+    // It needs no waker: it is polled whenever the connection is.
     poll_fn(|_| if state.is_sending() { Poll::Pending } else { Poll::Ready(()) }).await;
 }
 
-/// What hyper has answered by itself to what was no request.
+/// The status that hyper itself has sent for a malformed request.
 fn status_of_refusal(error: &(dyn std::error::Error + 'static)) -> Option<StatusCode> {
     let error = error.downcast_ref::<hyper::Error>().filter(|error| error.is_parse())?;
     let is_too_large = error.is_parse_too_large();

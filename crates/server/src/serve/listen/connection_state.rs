@@ -1,4 +1,4 @@
-//! Whether a connection is idle, reads a head or is busy, and for how long it may: `idle_timeout` and `head_timeout`.
+//! The state of a connection (idle, in a head, or busy), and its timeouts: `idle_timeout` and `head_timeout`.
 //!
 //! ```text
 //!          first byte of a head            the head is whole
@@ -8,8 +8,8 @@
 //!   └────────────────────── the last byte of the last response has left
 //! ```
 //!
-//! A head of HTTP/2 comes in frames among others, so that its connection is idle until the head is whole: `idle_timeout` bounds
-//! both there. A head of HTTP/1 that came in part behind a request before it (pipelined) is begun for us with its next byte.
+//! A head of HTTP/2 comes in frames among others, so its connection counts as idle until the head is whole; `idle_timeout`
+//! bounds both. If a part of a pipelined HTTP/1 head came with the request before it, the head begins with its next byte.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -20,49 +20,49 @@ use tokio::time::Instant;
 
 use crate::config::settings::Limits;
 
-/// How a connection that speaks HTTP/2 begins (RFC 9113, section 3.4).
+/// The first bytes of an HTTP/2 connection (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A connection that never had a request is not idle before this: its first one may be under way.
+/// A connection without a request is not idle before this time, because its first request may be in flight.
 pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(1);
 
-/// The state of one connection. Its task and those of its streams run on one thread, so that nothing is ordered by these words. Other
-/// threads read them to choose whom to give an [`Order`], and the connection's task looks again before it obeys.
+/// The state of one connection. Its task and the tasks of its streams run on one thread, so the atomics need no ordering. Other
+/// threads read them to choose connections for an [`Order`]. The connection's task checks again before it obeys.
 pub(super) struct ConnectionState {
     began: Instant,
-    /// Requests without a response, bodies and pieces of bodies that have not left yet.
+    /// The number of requests without a response, bodies, and pieces of bodies that have not left yet.
     open: AtomicUsize,
     is_in_head: AtomicBool,
-    /// Bytes of [`PREFACE`] that came; more than it has where something else came.
+    /// The received bytes of [`PREFACE`]; more than its length if other bytes came.
     preface_bytes: AtomicUsize,
     /// Microseconds from `began` to when it became idle, or the head began.
     since: AtomicU64,
     has_timed_out: AtomicBool,
-    /// Requests whose head was whole, ever.
+    /// The number of requests so far whose head was whole.
     taken: AtomicUsize,
-    /// Whether a response goes out that hyper doesn't know of.
+    /// Whether a response of the fast path is being sent.
     is_sending: AtomicBool,
-    /// Whether the socket took nothing when it was last written to.
+    /// Whether the socket took nothing at the last write.
     is_blocked: AtomicBool,
     /// An [`Order`], or zero.
     order: AtomicU8,
-    /// Wakes the connection's task, to look at its order.
+    /// Wakes the connection's task to read its order.
     waker: OnceLock<Waker>,
 }
 
-/// What any thread may tell a connection to do.
+/// An order of any thread to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// To close in order, if it is still idle.
+    /// Close gracefully, if it is still idle.
     Close = 1,
-    /// To close at once.
+    /// Close at once.
     Abort = 2,
 }
 
-/// What is to be done about a connection.
+/// The next action for a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Nothing, until then.
+    /// Nothing until then.
     At(Instant),
     /// It has had no request for too long.
     Idle,
@@ -70,10 +70,10 @@ pub(super) enum Due {
     Head,
 }
 
-/// A request, a response or a piece of one, as long as it lives.
+/// Counts a request, a response or a piece of one while it exists.
 pub(super) struct BusyGuard(Arc<ConnectionState>);
 
-/// A response on its way that hyper doesn't know of.
+/// Marks a response of the fast path while it is being sent.
 pub(super) struct SendingGuard(Arc<ConnectionState>);
 
 impl ConnectionState {
@@ -93,7 +93,7 @@ impl ConnectionState {
         }
     }
 
-    /// Takes note of bytes that the client has sent.
+    /// Notes bytes of the client.
     pub(super) fn received(&self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -116,7 +116,7 @@ impl ConnectionState {
         }
     }
 
-    /// A request whose head is whole.
+    /// Notes a request whose head is whole.
     pub(super) fn open(self: &Arc<Self>) -> BusyGuard {
         self.is_in_head.store(false, Ordering::Relaxed);
         self.taken.fetch_add(1, Ordering::Relaxed);
@@ -128,7 +128,7 @@ impl ConnectionState {
         self.began
     }
 
-    /// Since when it waits for a request, if it does and has no order yet.
+    /// The time since which it waits for a request, if it is idle without an order.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let is_idle = self.open.load(Ordering::Relaxed) == 0 && !self.is_in_head.load(Ordering::Relaxed);
         let is_free = is_idle && self.order.load(Ordering::Relaxed) == 0;
@@ -136,16 +136,16 @@ impl ConnectionState {
         may_be_closed.then(|| self.since())
     }
 
-    /// Gives it an order. Any thread may.
+    /// Gives it an order, from any thread.
     pub(super) fn order(&self, order: Order) {
-        // To abort outranks to close.
+        // Aborting overrides closing.
         self.order.fetch_max(order as u8, Ordering::Release);
         if let Some(waker) = self.waker.get() {
             waker.wake_by_ref();
         }
     }
 
-    /// The order that it was given, once. It costs one read where there is none.
+    /// Takes its order. Without an order, this costs one read.
     pub(super) fn poll_order(&self) -> Poll<Order> {
         if self.order.load(Ordering::Relaxed) == 0 {
             return Poll::Pending;
@@ -157,7 +157,7 @@ impl ConnectionState {
         }
     }
 
-    /// Notes whether the socket took nothing of what was written.
+    /// Notes whether the socket took nothing of the last write.
     pub(super) fn blocked(&self, is_blocked: bool) {
         self.is_blocked.store(is_blocked, Ordering::Relaxed);
     }
@@ -166,38 +166,38 @@ impl ConnectionState {
         self.is_blocked.load(Ordering::Relaxed)
     }
 
-    /// `waker` is that of the connection's task, and stays it.
+    /// `waker` is the waker of the connection's task, and never changes.
     pub(super) fn wake_by(&self, waker: &Waker) {
         let _ = self.waker.set(waker.clone());
     }
 
-    /// How many requests there were.
+    /// The number of requests so far.
     pub(super) fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Whether there were more than so many requests, and nothing is open.
+    /// Whether there were more than this many requests, and nothing is open.
     pub(super) fn is_done_since(&self, taken: usize) -> bool {
         self.taken() > taken && self.open.load(Ordering::Relaxed) == 0
     }
 
-    /// A response that hyper doesn't know of, as long as that lives. There is one at most.
+    /// Marks a response of the fast path while the result exists. There is at most one.
     pub(super) fn sending(self: &Arc<Self>) -> SendingGuard {
         self.is_sending.store(true, Ordering::Relaxed);
         SendingGuard(Arc::clone(self))
     }
 
-    /// Whether there is one. Where it ends, the connection's task is at work.
+    /// Whether there is one. It ends in the connection's own task.
     pub(super) fn is_sending(&self) -> bool {
         self.is_sending.load(Ordering::Relaxed)
     }
 
-    /// When to look at any connection again: what begins now is looked at in time.
+    /// When to check a connection again: early enough for a timeout that begins now.
     pub(super) fn next_look(limits: &Limits) -> Instant {
         Instant::now() + limits.head_timeout.0.min(limits.idle_timeout.0)
     }
 
-    /// What is to be done now.
+    /// The action that is due now.
     pub(super) fn due(&self, limits: &Limits) -> Due {
         let next_look = Self::next_look(limits);
         if self.open.load(Ordering::Relaxed) > 0 {
@@ -229,7 +229,7 @@ impl ConnectionState {
         self.preface_bytes.load(Ordering::Relaxed) == PREFACE.len()
     }
 
-    /// It is idle from now on.
+    /// Marks it as idle.
     fn set_idle(&self) {
         self.is_in_head.store(false, Ordering::Relaxed);
         self.mark();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_that_says_nothing_is_idle() {
+    async fn a_silent_connection_is_idle() {
         let state = ConnectionState::new();
         assert_eq!(state.due(&limits()), Due::At(Instant::now() + 10 * SECOND), "a head may begin meanwhile");
         advance(29 * SECOND).await;
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn frames_of_http_2_begin_no_head_and_end_no_rest() {
+    async fn frames_of_http_2_neither_begin_a_head_nor_end_idleness() {
         for pieces in [vec![PREFACE], PREFACE.chunks(1).collect()] {
             let state = ConnectionState::new();
             for piece in pieces {

@@ -1,30 +1,30 @@
-//! The connections of all workers: the limit of descriptors is the process's, and so the longest idle of all make room.
+//! The connections of all workers. The limit of descriptors is the process's, so the longest idle ones of all workers make room.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::connection_state::{ConnectionState, Order};
 
-/// So many of the idle connections are closed at once, the longest idle first: one of eight, and some at least.
+/// How many idle connections are closed at once, the longest idle first: one of eight, and at least some.
 const CLOSED_SHARE: usize = 8;
 const CLOSED_MIN: usize = 8;
 
-/// All connections that are open.
+/// All open connections.
 #[derive(Default)]
 pub(super) struct Connections(Mutex<List>);
 
-/// Fewer connections than this leave no memory behind that would be worth the trouble.
+/// Fewer connections than this don't leave enough memory behind to give back.
 const MANY: usize = 16;
 
 #[derive(Default)]
 struct List {
     last: u64,
-    /// The most that were open at once since there were last half as many.
+    /// The most that were open at once since the last time that their number halved.
     peak: usize,
     open: HashMap<u64, Arc<ConnectionState>>,
 }
 
-/// A connection's entry among them, as long as it lives.
+/// A connection's entry in the list, while it is open.
 pub(super) struct Registered {
     connections: Arc<Connections>,
     number: u64,
@@ -41,7 +41,7 @@ impl Connections {
         Registered { connections: Arc::clone(self), number }
     }
 
-    /// Has some of the connections closed that have been idle for longest. They close soon, not at once.
+    /// Orders some of the connections that have been idle for longest to close. They close soon, not at once.
     pub(super) fn make_room(&self) {
         let mut idle: Vec<_> = {
             let connections = self.lock();
@@ -57,7 +57,7 @@ impl Connections {
         }
     }
 
-    /// Whether there were many connections, and half of them have gone since this was last so.
+    /// Whether there were many connections, and half of them are gone since this was last true.
     pub(super) fn has_shrunk(&self) -> bool {
         let mut connections = self.lock();
         let count = connections.open.len();
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_has_shrunk_once_when_half_of_many_have_gone() {
+    fn it_has_shrunk_once_when_half_of_many_are_gone() {
         let connections = Arc::new(Connections::default());
         let register = |count: usize| -> Vec<_> {
             (0..count).map(|_| connections.register(&Arc::new(ConnectionState::new()))).collect()

@@ -1,4 +1,4 @@
-//! The fast path: hits in memory are sent from below hyper, which sees only the rest.
+//! The fast path sends hits in memory from below hyper, which sees only the other requests.
 //!
 //! ```text
 //!            hyper                      hyper
@@ -9,18 +9,18 @@
 //!   │         v                          v
 //!  the client                         the client
 //! ```
-//! Between two requests, this reads from the client. A simple request whose answer is a hit in memory ([`Service::fast_hit`](crate::serve::service::Service::fast_hit)) is answered
-//! on the spot: the head of the response and the entry's value go to the socket in one vectored write, and hyper knows nothing of
-//! it. Any other is granted to hyper: it gets the bytes of that request and no more, until its response has left; then this
-//! goes on reading. Where it isn't known how many bytes a request has, hyper gets all there will be.
+//! Between two requests, the fast path reads from the client. If a simple request is a hit in memory ([`Service::fast_hit`](crate::serve::service::Service::fast_hit)), it
+//! answers at once: the head of the response and the entry's value go to the socket in one vectored write, and hyper never sees
+//! the request. It grants any other request to hyper, which gets the bytes of that request and no more. When the response has
+//! left, the fast path reads on. If the length of a request is unknown, hyper gets the rest of the connection.
 //!
 //! # Invariants
-//! - Nothing is written here while hyper has a grant, and hyper is given none while a response of here is on its way: responses
-//!   keep the order of their requests.
-//! - Hyper never holds bytes of a request behind the one that was granted.
-//! - A grant is over when its request was taken, all that was open is closed ([`ConnectionState`]), and hyper flushes: it flushes its
-//!   socket when its own buffer is empty.
-//! - Where bytes wait here when a grant is over, hyper's task is woken, since no socket will wake it.
+//! - The fast path writes nothing while hyper has a grant, and gives no grant while it sends a response. So responses keep the
+//!   order of their requests.
+//! - Hyper never holds bytes of a request behind the granted one.
+//! - A grant ends when hyper has read its request, everything open is closed ([`ConnectionState`]), and hyper flushes: it flushes
+//!   its socket when its own buffer is empty.
+//! - If bytes wait here when a grant ends, hyper's task is woken, because no socket will wake it.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -46,7 +46,7 @@ use crate::serve::service::Route;
 use crate::serve::simple_request::{self, Length, Parsed};
 use crate::serve::{reply, trusted_proxies};
 
-/// So much is read of what comes behind a request that was refused.
+/// The most bytes to read after a refused request.
 const DRAINED_BYTES_MAX: u64 = 1 << 20;
 
 /// A connection's stream as hyper sees it.
@@ -56,53 +56,53 @@ pub(super) struct FastPath<S> {
     state: Arc<ConnectionState>,
     interim: Arc<Interim>,
     client: IpAddr,
-    /// Whether that is a trusted proxy.
+    /// Whether the client is a trusted proxy.
     is_trusted: bool,
-    /// What came and was not given to anybody yet.
+    /// Received bytes that nobody has read yet.
     buffer: ReadBuffer,
     grant: Grant,
     unsent: Option<Box<Unsent>>,
-    /// Of interim responses, what the socket did not take at once.
+    /// The bytes of interim responses that the socket did not take at once.
     unsent_interim: Vec<u8>,
     route: Option<Route>,
 }
 
-/// What hyper may read.
+/// The grant: what hyper may read.
 enum Grant {
     None,
-    /// So many bytes yet, of a request before which it had taken so many.
+    /// This many more bytes of a request, before which it had taken this many.
     Request {
         left: u64,
         taken_before: usize,
     },
     Connection,
-    /// The beginning of a long request line, of which it has so many bytes.
+    /// The beginning of a long request line, of which it has this many bytes.
     Line(u64),
-    /// Nothing: what still comes behind a request that was refused, so many bytes at most, is read and dropped. To close before the
-    /// client has sent it would reset the connection, and the client might not see why (RFC 9112, section 9.6).
+    /// Nothing: bytes after a refused request are read and dropped, up to this number. Closing before the client has sent them
+    /// would reset the connection, and the client might not see the response (RFC 9112, section 9.6).
     Drain(u64),
-    /// That the client says no more: it wanted no other response than those that it got.
+    /// The end of the stream: the client has asked for no more responses.
     End,
 }
 
-/// What came of the first of the requests that are there.
+/// The result of the first waiting request.
 enum Advance {
-    /// There is none yet.
+    /// No request yet.
     Nothing,
-    /// It is answered.
+    /// Answered.
     Sent,
-    /// It is for hyper, which may read so much.
+    /// For hyper, with this grant.
     Granted(Grant),
-    /// The length of its body is one that no body can have.
+    /// No body can have its length.
     TooLarge,
 }
 
-/// A response that the socket did not take at once.
+/// The rest of a response that the socket did not take at once.
 struct Unsent {
     head: Vec<u8>,
     /// The pinned value.
     value: Bytes,
-    /// Bytes of both that have left.
+    /// The bytes of both that have left.
     sent: usize,
     entry: Option<Entry>,
     _sending: SendingGuard,
@@ -134,7 +134,7 @@ impl<S> FastPath<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
-    /// Answers hits in memory, until hyper has a grant, and all of it has left.
+    /// Answers hits in memory until hyper has a grant and all responses have left.
     fn poll_grant(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.poll_send(context))?;
@@ -155,7 +155,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
                 }
                 Advance::Nothing => {}
             }
-            // Hyper knows what to do about a long head, and about half of one.
+            // Hyper handles long and incomplete heads.
             if self.buffer.is_full() {
                 if !self.is_handled() {
                     self.grant = Grant::Line(0);
@@ -166,7 +166,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         }
     }
 
-    /// Looks at the request line before hyper gets it. True: it was refused, or is to be read again.
+    /// Checks the request line before hyper gets it. True: it was refused, or has to be read again.
     fn is_handled(&mut self) -> bool {
         match request_line::check(self.buffer.bytes(), self.common.limits.header_bytes.0) {
             LineCheck::Sound => return false,
@@ -176,7 +176,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         true
     }
 
-    /// Answers a request that hyper doesn't get to see. It is the last of its connection.
+    /// Answers a request that hyper never sees, and ends the connection.
     fn refuse(&mut self, status: StatusCode, words: &str) {
         let Self { stream, common, state, client, buffer, grant, unsent, .. } = self;
         let mut value = reply::error_text(status, words);
@@ -207,7 +207,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         stream.suppress_408();
     }
 
-    /// Answers the first of the requests that are there, if that is a hit in memory.
+    /// Answers the first waiting request if it is a hit in memory.
     fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Advance> {
         let Self { stream, common, state, client, is_trusted, buffer, grant, unsent, route, .. } = self;
         if buffer.is_empty() {
@@ -218,7 +218,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         let (mut request, head_bytes) = match simple_request::read(buffer.bytes(), &mut room) {
             Parsed::Partial => return Ok(Advance::Nothing),
             Parsed::Other(length) => {
-                // Hyper may not have seen a request yet, and would take it for the beginning of HTTP/2.
+                // If hyper has not seen a request yet, it could take these bytes for the beginning of HTTP/2.
                 let is_preface = state.taken() > 0 && buffer.bytes().starts_with(b"PRI ");
                 return Ok(match length {
                     _ if is_preface => Advance::Granted(Grant::End),
@@ -272,7 +272,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         Ok(Advance::Sent)
     }
 
-    /// Sends what is left of a response.
+    /// Sends the rest of a response.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(unsent) = &mut self.unsent {
             let Unsent { head, value, sent, entry, .. } = &mut **unsent;
@@ -300,7 +300,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends what the origin says before its response. Hyper has nothing under way then.
+    /// Sends interim responses of the origin. Hyper sends nothing at that time.
     fn poll_interim(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if matches!(self.grant, Grant::None | Grant::End) {
             return Poll::Ready(Ok(()));
@@ -315,7 +315,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing that comes is for hyper, but that the client has gone is.
+    /// Hyper gets no bytes then, but learns that the client is gone.
     fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.buffer.is_full() {
             if ready!(self.buffer.poll_fill(&mut self.stream, context))? == 0 {
@@ -325,7 +325,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         Poll::Pending
     }
 
-    /// Ends the grant where hyper has done with it. It has nothing left to send.
+    /// Ends the grant if hyper is finished with it and has sent everything.
     fn flushed(&mut self, context: &Context<'_>) {
         if let Grant::Request { left: 0, taken_before } = self.grant
             && self.state.is_done_since(taken_before)
@@ -338,7 +338,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     }
 }
 
-/// The kernel could not read what it was to send.
+/// The kernel could not read the bytes to send.
 fn is_loss(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::FAULT.raw_os_error())
 }
@@ -346,9 +346,9 @@ fn is_loss(error: &io::Error) -> bool {
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        // What was answered last may have been the last.
+        // The last answered request may have been the last of the connection.
         ready!(this.poll_send(context))?;
-        // Reading needn't wait for it.
+        // Reading doesn't wait for it.
         if let Poll::Ready(Err(error)) = this.poll_interim(context) {
             return Poll::Ready(Err(error));
         }
@@ -362,7 +362,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
                     return Poll::Ready(Ok(()));
                 }
                 Grant::Drain(left) => {
-                    // The client sees the end of the last response, and goes.
+                    // The client sees the end of the last response, and closes.
                     ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
                     ready!(this.buffer.poll_fill(&mut this.stream, context))?;
                     let count = this.buffer.bytes().len();
@@ -432,7 +432,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for FastPath<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Hyper has nothing under way then; and a flush that succeeds would count as a sign of a client that takes nothing.
+        // Hyper sends nothing at that time; and a successful flush would hide that the client takes nothing.
         if self.unsent.is_some() {
             return Poll::Ready(Ok(()));
         }

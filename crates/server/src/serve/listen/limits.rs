@@ -1,4 +1,4 @@
-//! The limits of a request: what exceeds them is refused before anything else looks at it.
+//! Refuses requests that exceed a limit, before any other code handles them.
 
 use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
@@ -12,12 +12,12 @@ use crate::serve::origin::framing::Codings;
 use crate::serve::origin::{BodyLimits, BodyRate};
 use crate::serve::reply;
 
-/// The answer to a request that is beyond the limits by its head. One with a body is marked with what is
-/// taken of that.
+/// The refusal of a request whose head exceeds the limits. A request with a body is marked with the bytes that are
+/// read of it.
 pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option<Response<Body>> {
-    // HTTP/1 was counted as it was read.
+    // For HTTP/1, hyper has counted them.
     if request.headers().len() > limits.header_count.0 as usize {
-        let words = "the request has more fields than this server takes";
+        let words = "the request has more fields than this server accepts";
         return Some(refusal(request.version(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, words));
     }
     if let Some((status, words)) = malformed(request.version(), request.headers()) {
@@ -28,7 +28,7 @@ pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option
     }
     let bytes_max = limits.body_bytes_max.map_or(u64::MAX, |bytes| bytes.0);
     if request.body().size_hint().lower() > bytes_max {
-        let words = "the request's body is larger than this server takes";
+        let words = "the request's body is larger than this server accepts";
         return Some(refusal(request.version(), StatusCode::PAYLOAD_TOO_LARGE, words));
     }
     let Limits { body_rate_min, body_grace, body_timeout, .. } = limits;
@@ -37,14 +37,14 @@ pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option
     None
 }
 
-/// What hyper lets through of a request's fields although it is malformed, or can't be understood.
+/// Refuses fields that hyper lets through although they are malformed, or can't be understood.
 fn malformed(version: Version, fields: &HeaderMap) -> Option<(StatusCode, &'static str)> {
     if version < Version::HTTP_2 {
-        let words = "this server knows no transfer coding but chunked";
+        let words = "this server supports no transfer coding except chunked";
         if !matches!(Codings::of(fields), Codings::None | Codings::Chunked) {
             return Some((StatusCode::NOT_IMPLEMENTED, words));
         }
-        // Others read such a length as a negative number, or cut it off.
+        // Other programs read such a length as a negative number, or truncate it.
         let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.trim().parse::<u64>().ok());
         return length
             .filter(|bytes| i64::try_from(*bytes).is_err())
@@ -56,7 +56,7 @@ fn malformed(version: Version, fields: &HeaderMap) -> Option<(StatusCode, &'stat
     fields.values().any(is_padded).then_some((StatusCode::BAD_REQUEST, words))
 }
 
-/// The rest of the request isn't read.
+/// The rest of the request is not read.
 fn refusal(version: Version, status: StatusCode, words: &str) -> Response<Body> {
     let mut response = reply::error(status, words);
     if version < Version::HTTP_2 {

@@ -1,17 +1,16 @@
-//! Sockets and connections: accepting them, and ending them in order.
+//! Sockets and connections: accepts connections, and ends them gracefully.
 //!
 //! ```text
 //! handle, signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
 //!                            └──> worker 1: ...
 //! ```
-//! A connection is a stack, from the socket up: `write_timeout` and `read_timeout` bound its times, which `connection_state`
-//! counts, `fast_path` answers hits in memory, hyper has
-//! the rest, `limits` refuses what is beyond them.
+//! A connection is a stack. From the socket up, `write_timeout` and `read_timeout` bound its times, which `connection_state`
+//! measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses requests beyond them.
 //!
-//! The administration, if there is one, is served by the thread that waits to be asked for the end.
+//! The thread that waits for the end also serves the administration, if there is one.
 //!
-//! Each worker listens at a socket of its own to the same addresses (`SO_REUSEPORT`), and the kernel shares the connections out.
-//! A connection stays with its worker, so that nothing on the way of a hit moves between cores.
+//! Each worker listens on its own sockets for the same addresses (`SO_REUSEPORT`), and the kernel distributes the connections. A
+//! connection stays with its worker, so that nothing on the path of a hit moves between cores.
 
 mod accept;
 mod connection;
@@ -52,7 +51,7 @@ use stream_budget::StreamBudget;
 
 /// How many connections may wait to be accepted, at each socket.
 const BACKLOG: i32 = 4096;
-/// How long running requests may go on after the server was asked to stop.
+/// The time of requests in flight after the server is asked to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The server's addresses, bound for all workers.
@@ -62,28 +61,28 @@ pub(crate) struct Sockets {
     of_workers: Vec<Vec<std::net::TcpListener>>,
 }
 
-/// How often it is looked whether there is memory to give back.
+/// How often the server checks whether it can give memory back.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
 
-/// How often what waits for clients is counted.
+/// How often the memory that waits for clients is counted.
 const RECOUNT_EVERY: Duration = Duration::from_secs(1);
 
-/// What workers are told, and handles ask for.
+/// The stages of stopping, which handles request and workers follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stop {
     /// Accept.
     NotYet,
-    /// Accept no more, let running requests end.
+    /// Accept no more, and let requests in flight end.
     InOrder,
-    /// Let go of everything.
+    /// Drop everything.
     AtOnce,
 }
 
 impl Sockets {
-    /// Binds each address once for each of `workers`. Port 0 takes any free port.
+    /// Binds each address once for each of `workers`. Port 0 takes a free port.
     ///
     /// # Errors
-    /// [`Error::Listen`] where an address can't be had, also because somebody listens there already.
+    /// [`Error::Listen`], if an address is not available, for instance because another program listens there.
     pub(crate) fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Self, Error> {
         let mut sockets = Self { addresses: Vec::new(), of_workers: (0..workers).map(|_| Vec::new()).collect() };
         for &address in addresses {
@@ -93,7 +92,7 @@ impl Sockets {
     }
 
     fn bind_one(&mut self, address: SocketAddr) -> io::Result<()> {
-        // Sockets that share a port let in whoever shares it, too: another server of ours would get half of the connections.
+        // `SO_REUSEPORT` would also let another server of the same user share the port, and get half of the connections.
         listen_at(address, |_| Ok(()))?;
         let mut bound = address;
         for sockets in &mut self.of_workers {
@@ -106,7 +105,7 @@ impl Sockets {
     }
 }
 
-/// Listens at an address, and no other: `[::]` is for IPv6 alone, so that `0.0.0.0` can stand beside it.
+/// Listens at this address only: `[::]` takes IPv6 alone, so that `0.0.0.0` can be given beside it.
 fn listen_at(address: SocketAddr, set_up: impl FnOnce(&Socket) -> io::Result<()>) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
@@ -123,16 +122,16 @@ fn listen_at(address: SocketAddr, set_up: impl FnOnce(&Socket) -> io::Result<()>
 /// A server that accepts connections, and the thread that ends it.
 pub(crate) struct Listening {
     addresses: Vec<SocketAddr>,
-    /// None once it has been waited for.
+    /// `None` once it has been joined.
     thread: Option<JoinHandle<Result<(), Error>>>,
 }
 
 impl Listening {
-    /// Serves until `handle` asks for the end, or a signal if they are handled; then lets running requests end, until [`GRACE`] is over or it is
-    /// asked for again. `service` makes the service of a worker, on its thread. When it returns, connections are accepted.
+    /// Serves until `handle`, or a signal if signals are handled, asks for the end. Then requests in flight may end, until [`GRACE`] is over or the end is
+    /// requested again. `service` makes the service of a worker, on its thread. When this returns, the server accepts connections.
     ///
     /// # Errors
-    /// [`Error::Start`], where the system gives no thread, runtime or signal.
+    /// [`Error::Start`], if the system gives no thread, runtime or signal.
     pub(crate) fn start(
         sockets: Sockets,
         admin: Option<Admin>,
@@ -177,7 +176,7 @@ impl Listening {
                 }
             });
             for worker in workers {
-                // A panic was told already by its thread.
+                // The thread has logged its panic.
                 worker.join().unwrap_or(Ok(())).map_err(Error::Start)?;
             }
             Ok(())
@@ -190,27 +189,27 @@ impl Listening {
         &self.addresses
     }
 
-    /// Waits for the end. When it returns, the lines of all requests are on their way to the log.
+    /// Waits for the end. When it returns, the log's queue has the lines of all requests.
     ///
     /// # Errors
-    /// [`Error::Start`], where a worker got no runtime; the first time only.
+    /// [`Error::Start`], if a worker got no runtime; the first time only.
     pub(crate) fn wait(&mut self) -> Result<(), Error> {
         match self.thread.take() {
-            // A panic was told already by the thread.
+            // The thread has logged its panic.
             Some(thread) => thread.join().unwrap_or(Ok(())),
             None => Ok(()),
         }
     }
 }
 
-/// Who may ask for the end.
+/// The sources of requests to end.
 struct Asked {
     signals: Option<Signals>,
     told: watch::Receiver<Stop>,
 }
 
 impl Asked {
-    /// Waits for a signal, or until the handle asks for at least this much.
+    /// Waits for a signal, or until the handle asks for at least this stage.
     async fn next(&mut self, least: Stop) {
         let signal = async {
             match &mut self.signals {
@@ -231,7 +230,7 @@ impl Asked {
     }
 }
 
-/// Gives memory back to the system now and then, when many connections or streams have gone. It never ends.
+/// Periodically gives memory back to the system, after many connections or streams have ended. It never ends.
 async fn give_back(connections: &Connections, budget: &StreamBudget) {
     loop {
         tokio::time::sleep(GIVE_BACK_EVERY).await;
@@ -241,7 +240,7 @@ async fn give_back(connections: &Connections, budget: &StreamBudget) {
     }
 }
 
-/// Counts now and then what waits for clients over HTTP/2. It never ends.
+/// Periodically counts the memory that waits for clients over HTTP/2. It never ends.
 async fn recount(budget: &StreamBudget) {
     loop {
         tokio::time::sleep(RECOUNT_EVERY).await;
@@ -249,17 +248,17 @@ async fn recount(budget: &StreamBudget) {
     }
 }
 
-/// Waits to be asked, and for the workers to end.
+/// Waits for a request to end, and then for the workers.
 async fn end(asked: &mut Asked, stop: watch::Sender<Stop>) {
     tokio::select! {
         () = asked.next(Stop::InOrder) => {}
-        // They end by themselves only where they can't begin.
+        // They end by themselves only if they can't start.
         () = stop.closed() => return,
     }
     stop.send_replace(Stop::InOrder);
     tokio::select! {
         () = stop.closed() => {}
-        () = tokio::time::sleep(GRACE) => tracing::warn!("requests still running were cut off"),
+        () = tokio::time::sleep(GRACE) => tracing::warn!("cut off the requests that were still in flight"),
         () = asked.next(Stop::AtOnce) => {}
     }
     stop.send_replace(Stop::AtOnce);

@@ -1,4 +1,4 @@
-//! What a client has sent and nobody has read yet.
+//! Bytes of a client that nobody has read yet.
 
 use std::cell::Cell;
 use std::io;
@@ -8,11 +8,11 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Room for heads. One that is longer is left to hyper, which has its own limit.
+/// Room for heads. Hyper handles longer ones, and has its own limit.
 const BUFFER_BYTES: usize = 16 << 10;
 
 thread_local! {
-    // Connections lend them one another: most have nothing to keep between two requests.
+    // Connections share them: most have nothing to keep between two requests.
     static BUFFER: Cell<Box<[u8]>> = Cell::default();
     static HEAD: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
@@ -20,7 +20,7 @@ thread_local! {
 /// Bytes in the order in which they came.
 #[derive(Default)]
 pub(super) struct ReadBuffer {
-    /// [`BUFFER_BYTES`], or none where there is nothing to keep.
+    /// [`BUFFER_BYTES`], or none if there is nothing to keep.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -35,12 +35,12 @@ impl ReadBuffer {
         self.start == self.end
     }
 
-    /// Whether there is no room for more.
+    /// Whether it is full.
     pub(super) fn is_full(&self) -> bool {
         self.end - self.start == BUFFER_BYTES
     }
 
-    /// Reads once from the client, where there is room: how many bytes came, 0 at the end of the stream.
+    /// Reads once from the client, if there is room. Returns the number of bytes, 0 at the end of the stream.
     pub(super) fn poll_fill(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -63,7 +63,7 @@ impl ReadBuffer {
         Poll::Ready(Ok(count))
     }
 
-    /// Gives so many bytes at most to a reader: as many as there are, and as it has room for.
+    /// Gives at most this many bytes to a reader: as many as there are, and as the reader has room for.
     pub(super) fn give(&mut self, reader: &mut ReadBuf<'_>, bytes_max: u64) -> u64 {
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
         let count = self.bytes().len().min(reader.remaining()).min(bytes_max);
@@ -72,7 +72,7 @@ impl ReadBuffer {
         count as u64
     }
 
-    /// Puts others, which are not longer, in the place of some of its bytes.
+    /// Replaces some of its bytes by others, which are not longer.
     pub(super) fn rewrite(&mut self, range: Range<usize>, with: &[u8]) {
         let (from, to) = (self.start + range.start, self.start + range.end);
         self.buffer[from..from + with.len()].copy_from_slice(with);
@@ -83,7 +83,7 @@ impl ReadBuffer {
     /// The first bytes were used.
     pub(super) fn consume(&mut self, count: usize) {
         self.start += count;
-        // While a slow client takes its response, its buffer serves others.
+        // While a slow client takes its response, other connections can use the buffer.
         self.let_go();
     }
 
@@ -95,7 +95,7 @@ impl ReadBuffer {
     }
 }
 
-/// An empty vector for the head of a response, which another connection may have used.
+/// An empty vector for the head of a response. Another connection may have used it.
 pub(super) fn spare_head() -> Vec<u8> {
     HEAD.take()
 }

@@ -10,10 +10,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::connection_state::ConnectionState;
 use super::write_timeout::WriteTimeout;
 
-/// The answer to a head that doesn't end in time (RFC 9110, section 15.5.9).
+/// The response to a head that doesn't end in time (RFC 9110, section 15.5.9).
 const REQUEST_TIMEOUT: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-/// A stream that reports reads to the connection's state. Its reads fail with [`io::ErrorKind::TimedOut`] once that has timed out.
+/// A stream that reports reads to the connection's state. Its reads fail with [`io::ErrorKind::TimedOut`] after a timeout.
 pub(super) struct ReadTimeout<S> {
     stream: WriteTimeout<S>,
     state: Arc<ConnectionState>,
@@ -27,7 +27,7 @@ impl<S> ReadTimeout<S> {
 }
 
 impl<S> ReadTimeout<S> {
-    /// The last response of the connection is on its way: a client that goes on sending gets no 408.
+    /// The last response of the connection is being sent: a client that sends more gets no 408.
     pub(super) fn suppress_408(&mut self) {
         self.has_answered_408 = true;
     }
@@ -36,7 +36,7 @@ impl<S> ReadTimeout<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ReadTimeout<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.state.has_timed_out() {
-            // Nothing of a response is on its way: the connection has no request. A peer that takes nothing isn't told.
+            // The connection has no request, so no response is being sent. A peer that reads nothing doesn't get the 408.
             if !self.has_answered_408 && !self.stream.is_waiting() {
                 self.has_answered_408 = true;
                 let _ = Pin::new(&mut self.stream).poll_write(context, REQUEST_TIMEOUT);

@@ -1,33 +1,33 @@
-//! Request lines that hyper would misread, or refuse by another status than the RFCs name.
+//! Checks request lines that hyper would misread, or refuse by another status than that of the RFCs.
 //!
-//! Only requests that are not answered on the fast path are looked at. Behind one whose end isn't known, hyper reads the rest of
-//! the connection by itself: the requests there are as hyper takes them.
+//! It sees only requests that the fast path doesn't answer. After a request of unknown length, hyper reads the rest of the
+//! connection by itself, and these checks don't apply.
 
 use std::ops::Range;
 
 use http::StatusCode;
 
-/// What is to be done with a request before hyper gets it.
+/// The result of the check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LineCheck {
     Sound,
-    /// It is answered by this status, with these words, and the connection ends.
+    /// Answer it with this status and this text, and end the connection.
     Refuse(StatusCode, &'static str),
-    /// These bytes of it mean the same as the others, which hyper understands. They are not longer.
+    /// Replace these bytes by others with the same meaning, which hyper understands. They are not longer.
     Rewrite(Range<usize>, &'static [u8]),
 }
 
 /// The request line is longer than a head may be (RFC 9112, section 3).
 pub(super) const TOO_LONG: LineCheck =
-    LineCheck::Refuse(StatusCode::URI_TOO_LONG, "the request's target is longer than this server takes");
-/// The length is one that no body can have (RFC 9110, section 8.6).
-pub(super) const LENGTH: &str = "the length of the content is no number that a message can have";
+    LineCheck::Refuse(StatusCode::URI_TOO_LONG, "the request's target is longer than this server accepts");
+/// No body can have this length (RFC 9110, section 8.6).
+pub(super) const LENGTH: &str = "the length of the content is larger than a message can have";
 const FRAGMENT: LineCheck =
-    LineCheck::Refuse(StatusCode::BAD_REQUEST, "the target has a fragment, which is for the client alone");
+    LineCheck::Refuse(StatusCode::BAD_REQUEST, "the target has a fragment, which a client must not send");
 
-/// Looks at the line with which a request begins. `line_bytes_max`: how long it may be.
+/// Checks the request line, which may have `line_bytes_max` bytes.
 pub(super) fn check(bytes: &[u8], line_bytes_max: u64) -> LineCheck {
-    // A server takes empty lines before a request (RFC 9112, section 2.2).
+    // A server ignores empty lines before a request (RFC 9112, section 2.2).
     let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(bytes.len());
     let end = bytes[start..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |length| start + length);
     let line = bytes[start..end].strip_suffix(b"\r").unwrap_or(&bytes[start..end]);
@@ -41,7 +41,7 @@ pub(super) fn check(bytes: &[u8], line_bytes_max: u64) -> LineCheck {
     if target.contains(&b'#') {
         return FRAGMENT;
     }
-    // Whoever speaks a later minor version understands an answer to 1.1 (RFC 9110, section 2.5).
+    // A client of a later minor version understands a response of 1.1 (RFC 9110, section 2.5).
     if line[target_end..].strip_prefix(b" HTTP/1.").is_some_and(is_later) {
         let digit = start + line.len() - 1;
         return LineCheck::Rewrite(digit..digit + 1, b"1");
@@ -53,7 +53,7 @@ pub(super) fn check(bytes: &[u8], line_bytes_max: u64) -> LineCheck {
     LineCheck::Sound
 }
 
-/// Whether there is a fragment in more of a line whose beginning was looked at.
+/// Whether the rest of a line, whose beginning was checked, has a fragment.
 pub(super) fn check_rest(bytes: &[u8]) -> LineCheck {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     if line.contains(&b'#') { FRAGMENT } else { LineCheck::Sound }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hyper_would_misread_is_seen() {
+    fn lines_that_hyper_would_misread_are_found() {
         let rewrite = |range: Range<usize>, with| LineCheck::Rewrite(range, with);
         for (line, expected) in [
             ("GET /a?b HTTP/1.1", LineCheck::Sound),

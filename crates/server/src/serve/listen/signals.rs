@@ -1,4 +1,4 @@
-//! Signals that ask for an orderly end, and two that don't.
+//! Signals that ask for a graceful end, and two that don't.
 
 use std::io;
 
@@ -11,21 +11,21 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// From now on neither they nor SIGUSR1 and SIGHUP end the process by themselves.
+    /// From now on neither they nor SIGUSR1 and SIGHUP kill the process.
     ///
     /// # Errors
-    /// Those of the system, where a signal can't be handled.
+    /// The system's, if a signal can't be handled.
     ///
     /// # Panics
     /// Outside of a runtime.
     pub(super) fn new() -> io::Result<Self> {
-        // Who writes an access log listens to it. Where there is none, it is no reason to end.
+        // The writer of the access log handles it. Without a log, it must not kill the process.
         drop(signal(SignalKind::user_defined1())?);
         let mut hangup = signal(SignalKind::hangup())?;
         tokio::spawn(async move {
             while hangup.recv().await.is_some() {
                 tracing::warn!(
-                    "SIGHUP: nothing was reloaded; the access log, if there is one, is opened anew. To change the configuration, restart the server"
+                    "SIGHUP: nothing was reloaded; the access log, if there is one, is reopened. To change the configuration, restart the server"
                 );
             }
         });

@@ -1,16 +1,16 @@
-//! What responses over HTTP/2 hold in memory, and the bound on all of them.
+//! The memory of responses over HTTP/2, and its limit.
 //!
-//! Over HTTP/1 a client that reads nothing has one response on its way. Over HTTP/2 it may have a hundred, and let each wait for
-//! window that never comes.
+//! Over HTTP/1 a client that reads nothing has one response in flight. Over HTTP/2 it may have a hundred, and never open their
+//! windows.
 //!
 //! ```text
-//! a response begins ──> counted, and again each second ──> its last byte has left: counted no more
+//! a response begins ──> counted, and again each second ──> its last byte has left: no longer counted
 //!                          │ the budget is exceeded
 //!                          v
 //!       the streams whose clients took nothing for longest are reset
 //! ```
-//! A stream is reset by ending its task. There is no such task once hyper has taken the whole body, and a reset isn't sent while the
-//! socket takes nothing: there the connection is closed.
+//! Ending its task resets a stream. If hyper has taken the whole body, there is no such task; and if the socket takes nothing, a
+//! reset can't be sent. In both cases the connection is closed.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -23,17 +23,17 @@ use tokio::time::Instant;
 use super::connection_state::{ConnectionState, Order};
 use crate::serve::body::Backlog;
 
-/// What a response holds whose bytes lie in the volume: its task, and what hyper knows of it. 2.7 to 3.3 KiB were measured.
+/// The memory of a response whose bytes are in the volume: its task, and hyper's state. 2.7 to 3.3 KiB were measured.
 const STREAM_BYTES: u64 = 4 << 10;
 
 tokio::task_local! {
-    /// The task of a stream, by which the budget ends it. It is empty before the task runs and after it has ended.
+    /// The task of a stream, which the budget may end. It is empty before the task runs and after it has ended.
     static TASK: Task;
 }
 
 type Task = Arc<Mutex<Option<AbortHandle>>>;
 
-/// How much the responses of all workers may hold.
+/// The budget for the responses of all workers.
 pub(super) struct StreamBudget {
     bytes_max: u64,
     began: Instant,
@@ -52,12 +52,12 @@ struct Streams {
 pub(super) struct Stream {
     budget: Arc<StreamBudget>,
     number: u64,
-    /// What is counted for it; nothing once it was reset.
+    /// The bytes counted for it; zero once it was reset.
     bytes: AtomicU64,
     backlog: Backlog,
     connection: Arc<ConnectionState>,
     task: Task,
-    /// Milliseconds from the budget's beginning to when the client last took something.
+    /// When the client last took something, in milliseconds from the budget's beginning.
     moved: AtomicU64,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Stream {
 pub(super) struct Executor;
 
 impl StreamBudget {
-    /// Without a bound where `bytes_max` is zero.
+    /// Unlimited if `bytes_max` is zero.
     pub(super) fn new(bytes_max: u64) -> Self {
         let bytes_max = if bytes_max == 0 { u64::MAX } else { bytes_max };
         Self {
@@ -99,7 +99,7 @@ impl StreamBudget {
         stream
     }
 
-    /// Counts anew what waits for clients: it grows while they take nothing.
+    /// Counts again the memory that waits for clients: it grows while they take nothing.
     pub(super) fn recount(&self) {
         for stream in self.open() {
             stream.recount();
@@ -107,7 +107,7 @@ impl StreamBudget {
         self.keep();
     }
 
-    /// Whether streams were reset since this was last asked.
+    /// Whether streams were reset since the last call.
     pub(super) fn has_shed(&self) -> bool {
         self.has_shed.swap(false, Ordering::Relaxed)
     }
@@ -118,8 +118,8 @@ impl StreamBudget {
         }
     }
 
-    /// Resets the streams that have been stalled for longest, until an eighth of the budget is free: to look at all of them for each
-    /// one would be dear.
+    /// Resets the streams that have been stalled for longest, until an eighth of the budget is free. A scan of all streams for each
+    /// single reset would be expensive.
     fn shed(&self) {
         let enough = self.bytes_max - self.bytes_max / 8;
         self.has_shed.store(true, Ordering::Relaxed);
@@ -134,7 +134,7 @@ impl StreamBudget {
     }
 
     fn open(&self) -> Vec<Arc<Stream>> {
-        // The last reference to a stream locks this list when it is dropped. So none is dropped here, under the lock.
+        // Dropping the last reference to a stream locks this list. So none is dropped here, under the lock.
         self.streams().open.values().filter_map(Weak::upgrade).collect()
     }
 
@@ -153,12 +153,13 @@ impl Stream {
         self.moved.store(self.budget.now(), Ordering::Relaxed);
     }
 
-    /// Hyper has all of the body, or wants no more of it: what ends the task would end nothing, and keep its memory.
+    /// Hyper has all of the body, or wants no more of it: ending the task would then have no effect, and the handle would keep its
+    /// memory.
     pub(super) fn is_taken(&self) {
         self.task().take();
     }
 
-    /// Ends it. It is counted no more, and goes as soon as its thread comes to it.
+    /// Ends it. It is no longer counted, and is dropped as soon as its thread runs it.
     fn reset(&self) {
         if self.uncount() == 0 {
             return;

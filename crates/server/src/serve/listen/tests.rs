@@ -1,4 +1,4 @@
-//! Connections at their limits. Time is paused: it goes on when nobody has anything to do.
+//! Connections at their limits. Time is paused, and advances when no task can run.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ struct Site {
 struct Connected {
     client: DuplexStream,
     server: JoinHandle<()>,
-    /// Dropped, it would tell the server to stop.
+    /// Dropping it would stop the server.
     stop: watch::Sender<Stop>,
 }
 
@@ -63,7 +63,7 @@ impl Site {
         self.connect_to(&format!("root = \"{}\"", self.folder.path().display()), 0)
     }
 
-    /// To a site over an origin that isn't there; `/ready` is stored, and has so many bytes.
+    /// To a site whose origin isn't there; `/ready` is stored, and has this many bytes.
     fn connect_ready(&self, bytes: usize) -> Connected {
         self.connect_to("origins = [\"http://127.0.0.1:1\"]", bytes)
     }
@@ -101,7 +101,7 @@ impl Site {
     }
 }
 
-/// What connections that nobody has opened yet would be served with.
+/// The state for connections that the test opens itself.
 pub(super) fn served() -> Served {
     let site = Site::new();
     let common = Arc::new(site.common(&format!("root = \"{}\"", site.folder.path().display()), 0));
@@ -149,7 +149,7 @@ async fn a_head_that_comes_byte_by_byte_is_cut_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_says_nothing_is_left_in_silence() {
+async fn a_silent_connection_is_closed_without_a_response() {
     let (response, after) = Site::new().connect().end().await;
     assert_eq!((response.as_str(), after.as_secs()), ("", 30));
 }
@@ -201,7 +201,7 @@ async fn a_response_that_is_taken_slowly_is_not_idle() {
 const READY: &str = "GET /ready HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[tokio::test(start_paused = true)]
-async fn what_lies_ready_is_answered_in_pieces_to_who_takes_it_in_pieces() {
+async fn a_hit_of_the_fast_path_goes_in_pieces_to_a_slow_client() {
     let mut connected = Site::new().connect_ready(100_000);
     // The socket takes none of the second response before the first was read.
     connected.say(&[READY, READY].concat()).await;
@@ -221,7 +221,7 @@ async fn what_lies_ready_is_answered_in_pieces_to_who_takes_it_in_pieces() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lies_ready_has_left_before_a_server_that_stops_lets_go() {
+async fn a_stopping_server_sends_hits_of_the_fast_path_to_their_end() {
     for (asked, rest) in
         [(READY, ""), ("GET /ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "connection: close\r\n")]
     {
@@ -237,8 +237,8 @@ async fn what_lies_ready_has_left_before_a_server_that_stops_lets_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_takes_nothing_of_what_lies_ready_is_let_go() {
-    // As its first request, and behind one that hyper had.
+async fn a_client_that_takes_nothing_of_a_hit_is_disconnected() {
+    // As the first request, and after one that hyper had.
     for before in ["", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"] {
         let mut connected = Site::new().connect_ready(100_000);
         connected.say(before).await;
@@ -254,7 +254,7 @@ async fn a_client_that_takes_nothing_of_what_lies_ready_is_let_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn http_2_does_not_begin_behind_what_lies_ready() {
+async fn http_2_does_not_begin_after_a_hit_of_the_fast_path() {
     let mut connected = Site::new().connect_ready(10);
     connected.say(&[READY, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"].concat()).await;
     let (response, after) = connected.end().await;
@@ -263,7 +263,7 @@ async fn http_2_does_not_begin_behind_what_lies_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn heads_behind_what_lies_ready_have_their_time_and_no_more() {
+async fn heads_after_a_hit_of_the_fast_path_have_the_usual_timeout() {
     let mut connected = Site::new().connect_ready(10);
     for piece in READY.as_bytes().chunks(9) {
         connected.client.write_all(piece).await.unwrap();
@@ -278,7 +278,7 @@ async fn heads_behind_what_lies_ready_have_their_time_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn heads_that_are_long_or_cut_off_are_left_to_hyper() {
+async fn hyper_handles_long_and_incomplete_heads() {
     let long = format!("GET /ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\nLong: {}\r\n\r\n", "x".repeat(30_000));
     let many = format!("GET /ready HTTP/1.1\r\nHost: a\r\n{}\r\n", "F: x\r\n".repeat(9));
     for (said, expected) in [(long.as_str(), "HTTP/1.1 200 OK"), (&many, "HTTP/1.1 431 "), ("GET /ready HT", "")] {
@@ -348,7 +348,7 @@ async fn http_2_has_the_same_limits() {
 
 #[test]
 fn all_addresses_of_both_versions_can_be_listened_at() {
-    // Somebody else may have the port of one version.
+    // Another program may have the port of one version.
     for _ in 0..10 {
         let Ok(version_6) = Sockets::bind(&["[::]:0".parse().unwrap()], 2) else {
             return println!("skipped: there is no IPv6 here");

@@ -1,4 +1,4 @@
-//! The body of a response on its way out: what knows when its last byte has left.
+//! The body of a response, which knows when its last byte has left.
 
 use std::io;
 use std::pin::Pin;
@@ -13,22 +13,22 @@ use super::stream_budget::Stream;
 use crate::serve::body::Body;
 use crate::serve::log::Entry;
 
-/// The longest piece over HTTP/2: what a frame holds at most, unless the client asks for more. Hyper takes whole pieces, however little
-/// the client wants.
+/// The longest piece over HTTP/2: the largest frame, unless the client asks for more. Hyper takes whole pieces, however small the
+/// client's window is.
 const PIECE_BYTES_MAX: usize = 16 << 10;
 
-/// A body whose connection is busy, and whose line in the access log is not written, until all of its bytes have left.
+/// A body. Until all of its bytes have left, its connection is busy, and its line in the access log is not written.
 pub(super) struct TrackedBody {
     body: Body,
     open: BusyGuard,
     entry: Option<Arc<Entry>>,
     /// Over HTTP/2.
     stream: Option<Arc<Stream>>,
-    /// Of a piece of the body, what was not asked for yet.
+    /// The rest of a piece of the body that hyper has not taken yet.
     rest: Bytes,
 }
 
-/// Bytes of a body. They are dropped when the system has taken them, or when nobody wants them any more.
+/// Bytes of a body. They are dropped when the system has taken them, or when they are no longer wanted.
 pub(super) struct TrackedBytes {
     bytes: Bytes,
     _open: BusyGuard,
@@ -37,7 +37,7 @@ pub(super) struct TrackedBytes {
 }
 
 impl TrackedBody {
-    /// `stream` is that of HTTP/2.
+    /// `stream` is the stream of HTTP/2.
     pub(super) fn new(body: Body, open: BusyGuard, entry: Option<Entry>, stream: Option<Arc<Stream>>) -> Self {
         Self { body, open, entry: entry.map(Arc::new), stream, rest: Bytes::new() }
     }

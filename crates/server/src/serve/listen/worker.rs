@@ -11,13 +11,13 @@ use super::Stop;
 use super::accept::{Served, accept};
 use super::connection::Common;
 
-/// Threads, at most, for what waits for storage.
+/// The most threads for work that waits for storage.
 const BLOCKING_THREADS_MAX: usize = 16;
 
-/// Serves until it is told to stop.
+/// Serves until it is asked to stop.
 ///
 /// # Errors
-/// The system's, where the runtime can't be made.
+/// The system's, if the runtime can't be created.
 pub(super) fn run(
     listeners: Vec<std::net::TcpListener>,
     common: impl Fn() -> Common,
@@ -29,7 +29,7 @@ pub(super) fn run(
         .build()?;
     runtime.block_on(async {
         let common = Arc::new(common());
-        // Each connection has a sender: the last of them that goes leaves the receiver alone.
+        // Each connection has a sender. The receiver ends when the last sender is dropped.
         let (alive, mut all_gone) = mpsc::channel::<()>(1);
         let mut accepting = JoinSet::new();
         for listener in listeners {
@@ -38,7 +38,7 @@ pub(super) fn run(
             accepting.spawn(accept(listener, served));
         }
         drop(alive);
-        // They end once the server is told to stop, and close their sockets.
+        // They end once the server is asked to stop, and close their sockets.
         while accepting.join_next().await.is_some() {}
         tokio::select! {
             _ = all_gone.recv() => {}

@@ -1,6 +1,6 @@
 //! The write timeout of a connection: it ends when the client takes no byte for a minute.
 //!
-//! A slow client is fine. The timeout starts anew with each write that succeeds.
+//! A slow client is fine: each successful write restarts the timeout.
 
 use std::future::Future as _;
 use std::io;
@@ -11,13 +11,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How long a peer may take nothing of what is sent to it.
+/// The longest time without a successful write.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A stream whose writes fail with [`io::ErrorKind::TimedOut`] once nothing could be written for [`WRITE_TIMEOUT`].
+/// A stream whose writes fail with [`io::ErrorKind::TimedOut`] after [`WRITE_TIMEOUT`] without a successful write.
 pub(super) struct WriteTimeout<S> {
     stream: S,
-    /// Made by the first write that has to wait.
+    /// Created by the first write that has to wait.
     alarm: Option<Pin<Box<Sleep>>>,
     is_waiting: bool,
 }
@@ -44,7 +44,7 @@ impl<S> WriteTimeout<S> {
             alarm.as_mut().reset(Instant::now() + WRITE_TIMEOUT);
         }
         match alarm.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing"))),
+            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client reads nothing"))),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_nothing_is_gone_and_who_takes_a_little_is_not() {
+    async fn a_client_that_takes_nothing_is_disconnected_and_a_slow_one_is_not() {
         let (near, mut far) = tokio::io::duplex(4);
         let mut near = WriteTimeout::new(near);
         near.write_all(b"full").await.unwrap();

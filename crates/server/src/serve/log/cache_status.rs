@@ -1,14 +1,14 @@
-//! What the cache did with a request, in a word: its own member of `Cache-Status` (RFC 9211), shortened.
+//! The cache status of a request in one word, from Eyewall's member of `Cache-Status` (RFC 9211).
 //!
 //! | word | what happened |
 //! |---|---|
 //! | `hit` | answered from the volume, fresh |
 //! | `stale` | answered from the volume, stale |
-//! | `revalidated` | answered from the volume, after the origin said that it is still right |
-//! | `miss` | asked for, by this request or by one that it waited for, and stored |
-//! | `pass` | asked for, and not stored |
+//! | `revalidated` | answered from the volume, after the origin confirmed it |
+//! | `miss` | fetched, by this request or by one that it waited for, and stored |
+//! | `pass` | fetched, and not stored |
 //!
-//! `pass`, and a `hit` or a `stale` that is out of the ordinary, have the reason behind a colon, as `Cache-Status` has it.
+//! The reason of `Cache-Status` follows `pass` after a colon, and also an unusual `hit` or `stale`.
 
 use eyewall_http::field::cache_status::CACHE_STATUS;
 use http::HeaderMap;
@@ -16,9 +16,9 @@ use http::HeaderMap;
 use super::escape::push_bare;
 use crate::serve::NAME;
 
-/// Appends the word, or `-` where the cache had no part in the response.
+/// Appends the word, or `-` if the cache had no part in the response.
 pub(super) fn push(line: &mut Vec<u8>, fields: &HeaderMap) {
-    // Ours is the last: what caches before the origin said stands before it.
+    // Ours is the last: members of caches between here and the origin come before it.
     let member = fields.get_all(CACHE_STATUS).iter().next_back().and_then(|value| value.to_str().ok());
     let Some(value) = member.and_then(|member| member.strip_prefix(NAME)?.strip_prefix("; ")) else {
         return line.push(b'-');
@@ -41,7 +41,7 @@ pub(super) fn push(line: &mut Vec<u8>, fields: &HeaderMap) {
     }
 }
 
-/// Appends the word of what was answered from the volume, fresh.
+/// Appends the word of a fresh response from the volume.
 pub(super) fn push_hit(line: &mut Vec<u8>) {
     line.extend_from_slice(b"hit");
 }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_cache_had_no_part_there_is_no_word() {
+    fn a_response_without_the_cache_has_no_word() {
         assert_eq!(word(&HeaderMap::new()), "-");
         let mut fields = HeaderMap::new();
         fields.append(CACHE_STATUS, HeaderValue::from_static("Other; hit"));

@@ -1,4 +1,4 @@
-//! The time of a request, as each of the formats has it, in UTC.
+//! The time of a request in each format, in UTC.
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -6,18 +6,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// A second, and how HTTP writes it: `Sun, 22 Nov 2026 10:02:06 GMT`.
+/// A second, and its text in HTTP: `Sun, 22 Nov 2026 10:02:06 GMT`.
 struct Second {
     number: u64,
     text: String,
 }
 
 thread_local! {
-    /// The second of the last line: most lines share theirs with others.
+    /// The second of the last line, which most lines share with others.
     static LAST: RefCell<Second> = const { RefCell::new(Second { number: u64::MAX, text: String::new() }) };
 }
 
-/// Appends `22/Nov/2026:10:02:06 +0000`, as NCSA has it.
+/// Appends `22/Nov/2026:10:02:06 +0000`, the format of NCSA.
 pub(super) fn push_ncsa(line: &mut Vec<u8>, time: SystemTime) {
     with_text(time, |text, _| {
         let _ = write!(line, "{}/{}/{}:{} +0000", &text[5..7], &text[8..11], &text[12..16], &text[17..25]);
@@ -29,12 +29,12 @@ pub(super) fn push_rfc3339(line: &mut Vec<u8>, time: SystemTime) {
     with_text(time, |text, microseconds| {
         let month = MONTHS.iter().position(|month| *month == &text[8..11]).unwrap_or_default() + 1;
         let (year, day, hours) = (&text[12..16], &text[5..7], &text[17..25]);
-        // Writing to a vector can't fail.
+        // Never fails on a vector.
         let _ = write!(line, "{year}-{month:02}-{day}T{hours}.{microseconds:06}Z");
     });
 }
 
-/// Calls the function with the time as HTTP writes it, which has a fixed length, and the microseconds beyond.
+/// Calls the function with the time in the format of HTTP, which has a fixed length, and the microseconds.
 fn with_text(time: SystemTime, push: impl FnOnce(&str, u32)) {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     LAST.with_borrow_mut(|last| {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_each_format_has_them() {
+    fn times_have_the_form_of_each_format() {
         let long_before = UNIX_EPOCH - Duration::from_secs(5);
         for (time, ncsa, rfc3339) in [
             (UNIX_EPOCH, "01/Jan/1970:00:00:00 +0000", "1970-01-01T00:00:00.000000Z"),

@@ -1,4 +1,4 @@
-//! A line in the making: from the head of a request until the last byte of its response has left.
+//! A line while it is made: from the head of a request until the last byte of its response has left.
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -15,31 +15,31 @@ use super::{cache_status, date};
 use crate::config::settings::LogFormat;
 use crate::serve::simple_request::SimpleRequest;
 
-/// Of a request whose client went away before there was a response, as nginx has it.
+/// The status of a request whose client closed before the response, as in nginx.
 const CLIENT_GONE: u16 = 499;
-/// Bytes of most lines.
+/// Most lines have at most this many bytes.
 const LINE_BYTES: usize = 384;
 
-/// A line that is written when this is dropped, whatever became of its request.
+/// A line that is written when this is dropped, however the request ended.
 pub(crate) struct Entry {
     queue: Arc<Queue>,
     format: LogFormat,
     started: Instant,
-    /// All but status, bytes and times, as far as it is known.
+    /// The line so far, without status, bytes and times.
     text: Vec<u8>,
-    /// Where in `text` status and bytes belong.
+    /// The place of status and bytes in `text`.
     split: usize,
     status: u16,
-    /// Until the head of the response was there.
+    /// The time until the head of the response.
     first_byte: Option<Duration>,
-    /// Until the origin's heads were there, if it was asked.
+    /// The time until the origin's heads, if a request went to it.
     origin: Option<Duration>,
-    /// Bytes of the body that the system has taken. Whatever task sends them adds to it; nothing is ordered by it, since the
-    /// line is written by whoever lets go last.
+    /// Bytes of the body that the system has taken. The task that sends them adds to it. It needs no ordering, because the last
+    /// owner of the line writes it.
     sent: AtomicU64,
 }
 
-/// What a line says of a request.
+/// The fields of a line about a request.
 pub(crate) struct LoggedRequest<'a> {
     method: &'a str,
     target: &'a str,
@@ -84,7 +84,7 @@ impl Entry {
     ) -> Self {
         let mut text = Vec::with_capacity(LINE_BYTES);
         let LoggedRequest { method, target, version, host, referer, user_agent } = *request;
-        // Writing to a vector can't fail.
+        // Never fails on a vector.
         let split = match format {
             LogFormat::Combined => {
                 let _ = write!(text, "{client} - - [");
@@ -117,7 +117,7 @@ impl Entry {
         Self::new(queue, format, text, split)
     }
 
-    /// Of what came and was no request.
+    /// The line of bytes that were not a request.
     pub(super) fn of_refusal(queue: Arc<Queue>, format: LogFormat, client: IpAddr, status: StatusCode) -> Self {
         let mut text = Vec::with_capacity(LINE_BYTES);
         let split = match format {
@@ -146,12 +146,12 @@ impl Entry {
         Self { queue, format, started: Instant::now(), text, split, status, first_byte, origin, sent }
     }
 
-    /// That the request's head was there then.
+    /// Notes when the request's head was whole.
     pub(super) fn begun(&mut self, started: Instant) {
         self.started = started;
     }
 
-    /// Takes down the head of the response, which is ready to be sent.
+    /// Notes the head of the response, which is ready to be sent.
     pub(crate) fn answered<B>(&mut self, response: &Response<B>, origin: Option<Duration>) {
         self.status = response.status().as_u16();
         self.first_byte = Some(self.started.elapsed());
@@ -159,7 +159,7 @@ impl Entry {
         self.push_cache_status(|line| cache_status::push(line, response.headers()));
     }
 
-    /// The same of a hit by the fast path.
+    /// The same for a hit of the fast path.
     pub(crate) fn answered_by_hit(&mut self, status: StatusCode) {
         self.status = status.as_u16();
         self.first_byte = Some(self.started.elapsed());
@@ -191,7 +191,7 @@ impl Entry {
         let (total, first_byte) = (self.started.elapsed().as_micros(), self.first_byte.map(|time| time.as_micros()));
         let origin = self.origin.map(|time| time.as_micros());
         line.extend_from_slice(start);
-        // Writing to a vector can't fail.
+        // Never fails on a vector.
         let _ = match self.format {
             LogFormat::Combined => {
                 let _ = write!(line, "{status} {bytes}");
@@ -226,7 +226,7 @@ impl Drop for Entry {
     }
 }
 
-/// What the client asked for at the host: a path and a query mostly.
+/// The client's target at the host, mostly a path and a query.
 fn target<B>(request: &Request<B>) -> &str {
     let uri = request.uri();
     match (uri.path_and_query(), uri.authority()) {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_combined_line_ends_with_what_the_cache_did() {
+    fn a_combined_line_ends_with_the_cache_status_and_times() {
         for (target, fields, status, expected) in [
             (
                 "/a?b=c",
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_json_line_is_an_object_whatever_the_client_sends() {
+    fn a_json_line_is_an_object_for_any_bytes_of_the_client() {
         let fields = [("host", &b"a.org"[..]), ("user-agent", b"x\", \"status\": 5\xff\t\\")];
         let line = line(LogFormat::Json, "/a?b=c", &fields, Some("Eyewall; hit; ttl=-5"), 7);
         assert!(line.ends_with("}\n") && line.lines().count() == 1, "{line}");
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_no_request_has_a_line_too() {
+    fn bytes_that_are_not_a_request_have_a_line_too() {
         for (format, part) in [
             (LogFormat::Combined, "] \"-\" 400 0 \"-\" \"-\" \"-\" - - "),
             (LogFormat::Json, "\"method\":\"-\",\"target\":\"-\",\"status\":400,\"bytes\":0,\"total_us\":"),

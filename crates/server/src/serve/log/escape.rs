@@ -1,13 +1,13 @@
-//! Bytes that clients choose, as they may stand in a log: no byte of theirs ends a field or a line, or commands a terminal.
+//! Escapes bytes of clients for the log: they can't end a field or a line, or control a terminal.
 
 use std::io::Write as _;
 
-/// Appends a text that stands between quotes: quotes, backslashes, and what isn't printable ASCII as `\xHH`.
+/// Appends a text between quotes: quotes, backslashes, and all other bytes than printable ASCII as `\xHH`.
 pub(super) fn push_quoted(line: &mut Vec<u8>, text: &[u8]) {
     push(line, text, |byte| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~'));
 }
 
-/// Appends a text that stands by itself: as between quotes, and blanks as `\x20`.
+/// Appends a text without quotes: as between quotes, and blanks as `\x20`.
 pub(super) fn push_bare(line: &mut Vec<u8>, text: &[u8]) {
     push(line, text, |byte| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~'));
 }
@@ -16,14 +16,14 @@ fn push(line: &mut Vec<u8>, text: &[u8], is_plain: impl Fn(u8) -> bool) {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|byte| !is_plain(*byte)) {
         line.extend_from_slice(&rest[..at]);
-        // Writing to a vector can't fail.
+        // Never fails on a vector.
         let _ = write!(line, "\\x{:02X}", rest[at]);
         rest = &rest[at + 1..];
     }
     line.extend_from_slice(rest);
 }
 
-/// Appends a JSON string (RFC 8259, section 7). Bytes that are no UTF-8 become U+FFFD, all control characters are escaped.
+/// Appends a JSON string (RFC 8259, section 7). Bytes that aren't UTF-8 become U+FFFD, and all control characters are escaped.
 pub(super) fn push_json(line: &mut Vec<u8>, text: &[u8]) {
     line.push(b'"');
     for chunk in text.utf8_chunks() {
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_client_sends_ends_a_field_or_a_line() {
+    fn no_bytes_of_a_client_end_a_field_or_a_line() {
         for (text, quoted, bare) in [
             (&b"plain/text?a=b"[..], "plain/text?a=b", "plain/text?a=b"),
             (b"", "", ""),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_utf_8_is_marked() {
+    fn bytes_that_are_not_utf_8_are_marked() {
         let line = pushed(push_json, b"a\xff\xc3b\x22");
         assert_eq!(serde_json::from_str::<String>(&line).unwrap(), "a\u{fffd}\u{fffd}b\"");
     }

@@ -1,17 +1,16 @@
-//! The access log: a line for each request, NCSA combined or JSON.
+//! The access log: a line for each request, in NCSA combined format or JSON.
 //!
 //! ```text
 //! connection ──> entry    from the head of a request until the last byte of its response has left
 //!                  └────> queue, bounded ──> writer: a thread, which batches ──> the file, or standard output
-//! escape, date, cache_status: how a line is written     origin_time: how long the origin took
+//! escape, date, cache_status: the form of a line        origin_time: the time of the origin
 //! ```
 //!
-//! No worker ever waits for the file. Where the writer doesn't keep up, lines are dropped and counted. A line waits for others
-//! a second at most, and at an orderly end all are written.
+//! No worker ever waits for the file. If the writer doesn't keep up, lines are dropped and counted. A line waits for others
+//! at most a second, and a graceful end writes all lines.
 //!
 //! # What is absent
-//! Rotation: the file is opened anew at SIGUSR1 and SIGHUP, as logrotate and its kin want it. Bytes that go through an
-//! upgraded connection.
+//! Rotation: SIGUSR1 and SIGHUP reopen the file, as logrotate and similar tools need it. The bytes of an upgraded connection.
 
 mod cache_status;
 mod date;
@@ -37,13 +36,13 @@ pub(crate) use origin_time::{counted, measured};
 use queue::Queue;
 use writer::{Target, Writer};
 
-/// An access log, until it is dropped: then what waits is written.
+/// An access log. Dropping it writes the lines that wait.
 pub(crate) struct Log {
     lines: Lines,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What workers have of an access log.
+/// The workers' part of an access log.
 #[derive(Clone)]
 pub(crate) struct Lines {
     queue: Arc<Queue>,
@@ -51,10 +50,10 @@ pub(crate) struct Lines {
 }
 
 impl Log {
-    /// Opens the file, and starts the thread that writes it. From now on SIGUSR1 and SIGHUP have the file opened anew.
+    /// Opens the file, and starts the thread that writes it. From now on SIGUSR1 and SIGHUP reopen the file.
     ///
     /// # Errors
-    /// [`Error::AccessLog`] where the file can't be opened, [`Error::Start`] where the system gives no thread or signal.
+    /// [`Error::AccessLog`], if the file can't be opened; [`Error::Start`], if the system gives no thread or signal.
     pub(crate) fn start(settings: &AccessLog) -> Result<Self, Error> {
         let path: &Path = &settings.path;
         let target = Target::open(path).map_err(|source| Error::AccessLog { path: path.to_owned(), source })?;
@@ -88,14 +87,14 @@ impl Drop for Log {
 }
 
 impl Lines {
-    /// The line of a request whose head was there then.
+    /// The line of a request whose head was whole at that time.
     pub(crate) fn entry(&self, request: &LoggedRequest<'_>, client: IpAddr, started: Instant) -> Entry {
         let mut entry = Entry::of_request(Arc::clone(&self.queue), self.format, request, client);
         entry.begun(started);
         entry
     }
 
-    /// Writes the line of something that was no request, and was refused with this status.
+    /// Writes the line of bytes that were not a request, and were refused with this status.
     pub(crate) fn refused(&self, client: IpAddr, status: StatusCode) {
         drop(Entry::of_refusal(Arc::clone(&self.queue), self.format, client, status));
     }

@@ -5,17 +5,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Beyond so many bytes that wait, lines are dropped: the disk, or who reads standard output, is too slow.
+/// If this many bytes wait, lines are dropped: the disk, or the reader of standard output, is too slow.
 const WAITING_BYTES_MAX: usize = 8 << 20;
-/// So many bytes are written without waiting for more.
+/// This many bytes are written without waiting for more.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// Lines that wait to be written, one after the other. The lock is held for the time of copying one line, or of exchanging the
-/// buffer for another.
+/// Lines that wait for the writer. The lock is held for the time of copying one line, or of exchanging the buffer for another.
 #[derive(Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
-    /// Told of the first line, of a full batch, and of the end.
+    /// Notified of the first line, of a full batch, and of the end.
     news: Notify,
 }
 
@@ -26,18 +25,18 @@ struct Waiting {
     has_ended: bool,
 }
 
-/// What was taken out of the queue.
+/// The lines taken from the queue.
 pub(super) struct Batch {
     /// Whole lines.
     pub(super) bytes: Vec<u8>,
-    /// How many lines found no room since the last batch.
+    /// The number of lines dropped since the last batch.
     pub(super) dropped: u64,
-    /// No lines will come after these.
+    /// No more lines will come.
     pub(super) is_last: bool,
 }
 
 impl Queue {
-    /// Adds a line, or drops and counts it where too many wait.
+    /// Adds a line, or drops and counts it if too many wait.
     pub(super) fn push(&self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut waiting = self.lock();
         let before = waiting.bytes.len();
@@ -53,24 +52,24 @@ impl Queue {
         }
     }
 
-    /// No lines come any more.
+    /// Marks the end of the lines.
     pub(super) fn end(&self) {
         self.lock().has_ended = true;
         self.news.notify_one();
     }
 
-    /// Waits until there is a line, a batch is full, or no more lines come. May return without either.
+    /// Waits until there is a line, a batch is full, or no more lines come. It may also return early.
     pub(super) async fn news(&self) {
         self.news.notified().await;
     }
 
-    /// Whether what waits should be written now.
+    /// Whether the waiting lines should be written now.
     pub(super) fn is_due(&self) -> bool {
         let waiting = self.lock();
         waiting.has_ended || waiting.bytes.len() >= BATCH_BYTES
     }
 
-    /// What waits, in exchange for an empty buffer.
+    /// Takes the waiting lines, in exchange for an empty buffer.
     pub(super) fn take(&self, empty: Vec<u8>) -> Batch {
         let mut waiting = self.lock();
         let bytes = mem::replace(&mut waiting.bytes, empty);
@@ -78,7 +77,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Whoever panicked had a line half written at worst.
+        // At worst, the thread that panicked has left half a line.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -88,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_finds_no_room_is_dropped_and_counted() {
+    fn lines_without_room_are_dropped_and_counted() {
         let queue = Queue::default();
         let line = [[b'x'; 1023].as_slice(), b"\n"].concat();
         let lines = WAITING_BYTES_MAX / line.len();
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_writer_is_told_of_the_first_line_and_of_the_end() {
+    async fn the_writer_is_notified_of_the_first_line_and_of_the_end() {
         let queue = Queue::default();
         queue.push(|bytes| bytes.extend_from_slice(b"line\n"));
         queue.news().await;

@@ -13,12 +13,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::queue::Queue;
 
-/// How long a line waits for others at most.
+/// The longest time that a line waits for others.
 const DELAY: Duration = Duration::from_secs(1);
-/// Buffers above this size are given back once they were written.
+/// Buffers above this size are freed after they were written.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// Where lines go.
+/// The destination of lines.
 pub(super) enum Target {
     Stdout,
     File { path: PathBuf, file: File },
@@ -27,11 +27,11 @@ pub(super) enum Target {
 /// Lines that were not written.
 #[derive(Default)]
 struct Missing {
-    /// They came faster than they could be written.
+    /// Dropped, because they came faster than they could be written.
     dropped: u64,
-    /// The system refused them.
+    /// Refused by the system.
     refused: u64,
-    /// Whether the last write was refused.
+    /// Whether the last write failed.
     is_refusing: bool,
 }
 
@@ -42,12 +42,12 @@ pub(super) struct Writer {
     missing: Missing,
     /// Whether the last write ended within a line.
     is_torn: bool,
-    /// The buffer that the next batch is exchanged for.
+    /// The buffer to exchange for the next batch.
     spare: Vec<u8>,
 }
 
 impl Target {
-    /// Opens the file to append to it, or makes it; `-` is standard output.
+    /// Opens the file to append to it, or creates it; `-` is standard output.
     ///
     /// # Errors
     /// The system's.
@@ -58,14 +58,14 @@ impl Target {
         Ok(Self::File { path: path.to_owned(), file: open(path)? })
     }
 
-    /// Opens the file of the same path anew. Where that fails, the old one stays in use.
+    /// Reopens the path. If that fails, the old file stays in use.
     fn reopen(&mut self) {
         let Self::File { path, file } = self else { return };
         match open(path) {
             Ok(new) => *file = new,
             Err(error) => tracing::warn!(
                 path = %path.display(), %error,
-                "the access log could not be opened again, and goes on in the old file"
+                "the access log could not be reopened; writing to the old file"
             ),
         }
     }
@@ -85,7 +85,7 @@ impl Target {
     }
 }
 
-/// It tells of people: who may read it is for the administrator to say.
+/// The log has personal data, so the administrator decides who may read it.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o640).open(path)
 }
@@ -95,9 +95,9 @@ impl Writer {
         Self { queue, target, missing: Missing::default(), is_torn: false, spare: Vec::new() }
     }
 
-    /// Writes what comes, within [`DELAY`], and opens the file anew at each of these signals. Ends with the queue.
+    /// Writes lines within [`DELAY`], and reopens the file at each of these signals. Ends with the queue.
     pub(super) async fn run(mut self, [mut usr1, mut hangup]: [Signal; 2]) {
-        // When the first of the lines that wait has waited for long enough.
+        // The time until which the first waiting line may wait.
         let mut due: Option<Instant> = None;
         loop {
             tokio::select! {
@@ -109,7 +109,7 @@ impl Writer {
                 }
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
                 Some(()) = async { tokio::select! { got = usr1.recv() => got, got = hangup.recv() => got } } => {
-                    // What came before belongs to the file that is put aside.
+                    // Earlier lines belong to the rotated file.
                     let is_last = self.write();
                     self.target.reopen();
                     due = None;
@@ -125,12 +125,12 @@ impl Writer {
         self.missing.tell_at_the_end();
     }
 
-    /// Writes what waits, and says whether it was the last.
+    /// Writes the waiting lines; true if they were the last.
     fn write(&mut self) -> bool {
         let batch = self.queue.take(mem::take(&mut self.spare));
         if batch.dropped > 0 {
             self.missing.dropped += batch.dropped;
-            tracing::warn!(lines = batch.dropped, "the access log can't be written fast enough: lines were dropped");
+            tracing::warn!(lines = batch.dropped, "the access log is written too slowly: dropped lines");
         }
         if !batch.bytes.is_empty() {
             let (written, result) = self.write_lines(&batch.bytes);
@@ -142,12 +142,12 @@ impl Writer {
         batch.is_last
     }
 
-    /// How many of the bytes were written, and why not all.
+    /// The number of written bytes, and the error if not all were written.
     fn write_lines(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         let mut written = 0;
         let mut result = Ok(());
         while written < lines.len() {
-            // A line that was cut off is not to spoil the next one.
+            // The next line must not continue a torn one.
             let (bytes, is_line_end) = if self.is_torn { (&b"\n"[..], true) } else { (&lines[written..], false) };
             match self.target.write(bytes) {
                 Ok(0) => result = Err(io::ErrorKind::WriteZero.into()),
@@ -166,17 +166,17 @@ impl Writer {
 }
 
 impl Missing {
-    /// Counts the lines that were not written, and tells where writing begins to fail or to work again.
+    /// Counts the lines that were not written, and logs when writing begins to fail and when it works again.
     fn note(&mut self, result: io::Result<()>, rest: &[u8]) {
         self.refused += memchr::memchr_iter(b'\n', rest).count() as u64;
         match result {
             Err(error) if !self.is_refusing => {
                 self.is_refusing = true;
-                tracing::warn!(%error, "the access log can't be written (told once, until it can be); serving goes on");
+                tracing::warn!(%error, "can't write the access log; serving goes on without it (logged once, until it works again)");
             }
             Ok(()) if self.is_refusing => {
                 self.is_refusing = false;
-                tracing::warn!(missing = self.refused, "the access log can be written again");
+                tracing::warn!(missing = self.refused, "the access log is written again");
             }
             Ok(()) | Err(_) => {}
         }
@@ -241,7 +241,7 @@ mod tests {
         pushed(&queue, "one\ntwo\n");
         writer.write();
         assert!(writer.missing.is_refusing && writer.missing.refused == 2);
-        // As if a part of a line had found room.
+        // As if a part of a line had been written.
         writer.is_torn = true;
         writer.target = Target::open(&path).unwrap();
         pushed(&queue, "three\n");

@@ -1,6 +1,6 @@
-//! How slowly a client may send the body of its request.
+//! The minimum rate at which a client must send the body of its request.
 //!
-//! Only the time counts in which the body is asked for and the client has sent nothing. While the origin takes nothing, nobody asks.
+//! Only time in which Eyewall waits for the client counts. While the origin takes nothing, Eyewall doesn't wait for the client.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,14 +10,14 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::error::ProxyError;
 
-/// The limits of a body, as the configuration sets them. What is zero is no limit.
+/// The limits of a body, from the configuration. Zero means unlimited.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BodyRate {
-    /// Bytes a second.
+    /// Bytes per second.
     pub(crate) rate_min: u64,
-    /// How far the client may fall behind `rate_min`. At first, and whenever it has sent enough, it has all of this time.
+    /// The time by which the client may fall behind `rate_min`. It has all of it at first, and whenever it has sent enough.
     pub(crate) grace: Duration,
-    /// For all of the body.
+    /// The timeout of the whole body.
     pub(crate) total: Duration,
 }
 
@@ -25,11 +25,11 @@ pub(crate) struct BodyRate {
 #[derive(Default)]
 pub(super) struct BodyRateTimer {
     body_rate: BodyRate,
-    /// Time until it is too slow; the bytes that it sends bring more. None: it may be as slow as it likes.
+    /// Time until it is too slow; each byte adds some. `None`: unlimited.
     credit: Option<Duration>,
-    /// Time until the whole body is late. None: it may take any time.
+    /// Time until the whole body is late. `None`: unlimited.
     left: Option<Duration>,
-    /// Since when the client is waited for.
+    /// The time since which Eyewall waits for the client.
     since: Option<Instant>,
     alarm: Option<Pin<Box<Sleep>>>,
 }
@@ -41,7 +41,7 @@ impl BodyRateTimer {
         Self { body_rate, credit, left, since: None, alarm: None }
     }
 
-    /// The client has sent nothing yet. Ready once that has gone on for too long.
+    /// The client has sent nothing yet. Ready once it is too slow.
     pub(super) fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<ProxyError> {
         let Some(allowed) = self.credit.into_iter().chain(self.left).min() else { return Poll::Pending };
         if self.since.is_none() {
@@ -63,7 +63,7 @@ impl BodyRateTimer {
         })
     }
 
-    /// The client has sent so many bytes, or the end.
+    /// The client has sent this many bytes, or the end.
     pub(super) fn took(&mut self, bytes: u64) {
         let waited = self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.left = self.left.map(|left| left.saturating_sub(waited));
@@ -86,7 +86,7 @@ mod tests {
     const BODY_RATE: BodyRate =
         BodyRate { rate_min: 100, grace: Duration::from_secs(20), total: Duration::from_mins(10) };
 
-    /// Waits for a client that says nothing for so long.
+    /// Waits for a client that sends nothing for this time.
     async fn waited(rate_timer: &mut BodyRateTimer, silence: Duration) -> Option<ProxyError> {
         timeout(silence, poll_fn(|context| rate_timer.poll_late(context))).await.ok()
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_sends_just_enough_is_waited_for_and_who_stops_then_is_not() {
+    async fn a_client_at_the_minimum_rate_is_in_time_until_it_stops() {
         let mut rate_timer = BodyRateTimer::new(BODY_RATE);
         for _ in 0..50 {
             assert_eq!(waited(&mut rate_timer, 10 * SECOND).await, None);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn small_pieces_earn_what_large_ones_do() {
+    async fn small_pieces_count_as_much_as_large_ones() {
         let mut rate_timer = BodyRateTimer::new(BodyRate { rate_min: 64_000, ..BODY_RATE });
         for _ in 0..100_000 {
             assert_eq!(waited(&mut rate_timer, Duration::from_millis(1)).await, None);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_whole_has_its_time_however_much_comes() {
+    async fn the_timeout_of_the_whole_body_does_not_depend_on_the_rate() {
         let mut rate_timer = BodyRateTimer::new(BODY_RATE);
         for _ in 0..59 {
             assert_eq!(waited(&mut rate_timer, 10 * SECOND).await, None);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn time_in_which_nobody_asks_is_not_the_clients() {
+    async fn time_in_which_nobody_waits_for_the_client_does_not_count() {
         let mut rate_timer = BodyRateTimer::new(BODY_RATE);
         for _ in 0..10 {
             assert_eq!(waited(&mut rate_timer, SECOND).await, None);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_zero_is_no_limit() {
+    async fn zero_means_unlimited() {
         for (body_rate, error) in [
             (BodyRate { rate_min: 0, total: Duration::ZERO, ..BODY_RATE }, None),
             (BodyRate { rate_min: 0, ..BODY_RATE }, Some(ProxyError::ClientOverdue(BODY_RATE.total))),

@@ -1,4 +1,4 @@
-//! Connections to an origin: TCP, and TLS over it, within a time.
+//! Connections to an origin: TCP, and TLS over it, with a timeout.
 
 use std::error::Error;
 use std::future::Future;
@@ -18,26 +18,26 @@ use tower_service::Service;
 type BoxError = Box<dyn Error + Send + Sync>;
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-/// Opens connections, for the pool. Names are resolved on a thread that may wait.
+/// Opens connections for the pool. A thread that may block resolves names.
 #[derive(Clone)]
 pub(super) struct Connector {
     inner: HttpsConnector<HttpConnector>,
     timeout: Duration,
 }
 
-/// The connection was not there in time: name, TCP and TLS together.
+/// The connection was not open in time: name, TCP and TLS together.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("no connection in time")]
+#[error("timeout while connecting")]
 pub(super) struct ConnectTimeout(pub(super) Duration);
 
 impl Connector {
-    /// `name` is asked for by TLS, and looked for in the certificate; without one that is the host of the address.
+    /// `name` is the name for TLS and its certificate; by default, the host of the address.
     pub(super) fn new(tls: &ClientConfig, name: Option<&ServerName<'static>>, timeout: Duration) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
-        // https comes here, too, for its TCP connections.
+        // https also uses this for its TCP connections.
         tcp.enforce_http(false);
-        // The builder takes a configuration that is its own; the certificates in it are shared.
+        // The builder takes an owned configuration; the clone shares the certificates.
         let builder = HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
         let builder = match name {
             Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name.clone())),

@@ -1,4 +1,4 @@
-//! What can go wrong between here and an origin.
+//! Errors between the server and an origin.
 
 use std::error::Error;
 use std::io;
@@ -10,33 +10,33 @@ use hyper_util::client::legacy;
 use super::connector::ConnectTimeout;
 use super::request::BodyError;
 
-/// Why there is no response to give. The words are for clients, and name no address.
+/// The reason for which there is no response. The texts are for clients, and reveal no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProxyError {
     #[error("the origin can't be reached")]
     Unreachable,
-    #[error("there is no secure connection to the origin")]
+    #[error("a secure connection to the origin failed")]
     Insecure,
-    #[error("the origin broke off or did not speak HTTP")]
+    #[error("the origin closed the connection or did not speak HTTP")]
     Broken,
     #[error("the head of the origin's response is too large")]
     HeadTooLarge,
     #[error("the origin did not answer within {}", crate::units::duration(*.0))]
     Late(Duration),
-    /// It is the client that is late, with its request's body.
-    #[error("the request did not go on for {}", crate::units::duration(*.0))]
+    /// The client is late with its request's body.
+    #[error("the client sent nothing of the request's body for {}", crate::units::duration(*.0))]
     ClientLate(Duration),
-    /// Bytes a second that it should have sent.
-    #[error("the request's body came slower than {} a second", crate::units::size(*.0))]
+    /// The bytes per second that it should have sent.
+    #[error("the client sent the request's body slower than {} a second", crate::units::size(*.0))]
     ClientSlow(u64),
-    #[error("the request's body did not come within {}", crate::units::duration(*.0))]
+    #[error("the client did not send the request's body within {}", crate::units::duration(*.0))]
     ClientOverdue(Duration),
-    /// The client went away, or sent a body that is none.
-    #[error("the request broke off")]
+    /// The client closed the connection, or sent a malformed body.
+    #[error("the request was incomplete")]
     ClientBroken,
-    #[error("the request's body is larger than this server takes")]
+    #[error("the request's body is larger than this server accepts")]
     BodyTooLarge,
-    #[error("the address leads out of the site")]
+    #[error("the address is outside the site")]
     Outside,
 }
 
@@ -66,24 +66,24 @@ impl ProxyError {
         }
     }
 
-    /// Whether the rest of the request won't be read.
+    /// Whether the rest of the request is not read.
     pub(crate) fn leaves_body(&self) -> bool {
         matches!(self.status(), StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE)
     }
 
-    /// Whether it speaks against the origin, and not against the client.
+    /// Whether it is a failure of the origin, and not of the client.
     pub(crate) fn is_of_origin(&self) -> bool {
         self.status().is_server_error()
     }
 }
 
-/// An error, and what is for the log alone.
+/// An error, with its details for the log.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: ProxyError,
-    /// With addresses and all causes, for the log.
+    /// The text for the log, with addresses and all causes.
     pub(super) reason: String,
-    /// Whether nothing of a response came, so that a safe request may be sent once more.
+    /// Whether no byte of a response came, so a safe request may be repeated.
     pub(super) is_retryable: bool,
 }
 
@@ -105,7 +105,7 @@ impl Failure {
 }
 
 fn classify(error: &legacy::Error) -> ProxyError {
-    // It lies below an error of hyper's that says no more than that the body failed.
+    // It is the source of an error of hyper, which only says that the body failed.
     for cause in causes(error) {
         if let Some(BodyError::Refused(refused)) = cause.downcast_ref() {
             return *refused;
@@ -130,7 +130,7 @@ fn classify(error: &legacy::Error) -> ProxyError {
     if error.is_connect() { ProxyError::Unreachable } else { ProxyError::Broken }
 }
 
-/// All causes, for the log. Some errors name theirs by themselves, which is then not said again.
+/// All causes, for the log. Some errors include the text of their cause, which is then not repeated.
 fn reason(error: &legacy::Error) -> String {
     let mut reason = String::new();
     for cause in causes(error).map(ToString::to_string) {
@@ -143,7 +143,7 @@ fn reason(error: &legacy::Error) -> String {
     reason
 }
 
-/// The connection ended before the head of a response was there.
+/// The connection ended before the head of a response.
 fn broke_off(cause: &(dyn Error + 'static)) -> bool {
     let by_hyper = cause
         .downcast_ref::<hyper::Error>()
@@ -155,12 +155,12 @@ fn broke_off(cause: &(dyn Error + 'static)) -> bool {
     by_hyper || by_system
 }
 
-/// The error and all that it came of.
+/// The error and all its causes.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| cause(*error))
 }
 
-/// An `io::Error` by itself steps over what it wraps.
+/// `source` of an `io::Error` skips the error that it wraps.
 fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(wrapped) => Some(wrapped),

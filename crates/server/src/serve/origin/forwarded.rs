@@ -1,4 +1,4 @@
-//! `Host`, `X-Forwarded-*` and `Forwarded` (RFC 7239): for whom the origin is asked.
+//! `Host`, `X-Forwarded-*` and `Forwarded` (RFC 7239): the fields that tell the origin about the client.
 
 use std::net::IpAddr;
 
@@ -9,44 +9,44 @@ use crate::config;
 use crate::key::Scheme;
 use crate::serve::trusted_proxies::{X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO};
 
-/// The client, as the origin may be told.
+/// The client, as the origin may know it.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientInfo {
     pub(crate) address: IpAddr,
-    /// Who asks in the end: another, where the client is a trusted proxy.
+    /// The real client, which differs from the client if that is a trusted proxy.
     pub(crate) real_client: IpAddr,
-    /// What a trusted proxy says of those for whom it asks: values of `X-Forwarded-For`.
+    /// The chain of clients that a trusted proxy has reported: values of `X-Forwarded-For`.
     pub(crate) chain: Option<HeaderValue>,
-    /// How the real client asked.
+    /// The scheme of the real client's request.
     pub(crate) scheme: Scheme,
-    /// The host that was asked for, with its port if it named one: `Host`, or `:authority`.
+    /// The requested host, with its port if it has one: `Host`, or `:authority`.
     pub(crate) host: Option<HeaderValue>,
 }
 
-/// Which name the origin is asked by. A response that depends on the name can be stored only where the key has it.
+/// The `Host` of requests to the origin. A response that depends on it can be stored only if the key has it.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum HostHeader {
     /// Host and port of the origin's address.
     #[default]
     Origin,
-    /// What the client asked for; the origin's own where the client is not known.
+    /// The client's host; the origin's own if there is no client.
     Client,
     /// Always this.
     Fixed(HeaderValue),
 }
 
 impl HostHeader {
-    /// What the configuration says.
+    /// From the configuration.
     pub(crate) fn of(configured: &config::names::HostHeader) -> Self {
         match configured {
             config::names::HostHeader::Client => Self::Client,
             config::names::HostHeader::Origin => Self::Origin,
-            // It was read as a host, which is a valid value.
+            // The configuration has checked that it is a host, which is a valid value.
             config::names::HostHeader::Name(name) => HeaderValue::from_str(name).map_or(Self::Client, Self::Fixed),
         }
     }
 
-    /// `origin` is the origin's own.
+    /// `origin` is the origin's own host.
     pub(crate) fn write(&self, fields: &mut HeaderMap, client_info: Option<&ClientInfo>, origin: &str) {
         let host = match self {
             Self::Origin => None,
@@ -59,11 +59,11 @@ impl HostHeader {
     }
 }
 
-/// Says what we know of the client, if `client_info` is given. Of what clients say themselves there is only what the key has
-/// (`serve::fields::receive`), and that stays.
+/// Adds the fields about the client, if `client_info` is given. Fields that the client itself sent are there only if the key has
+/// them (`serve::fields::receive`); they stay.
 pub(crate) fn write(fields: &mut HeaderMap, client_info: Option<&ClientInfo>) {
     let Some(client_info) = client_info else { return };
-    // An address of version 4 on a socket of version 6 is one of version 4.
+    // An IPv4-mapped address of an IPv6 socket is an IPv4 address.
     let mut addresses = client_info.address.to_canonical().to_string().into_bytes();
     if let Some(chain) = &client_info.chain {
         addresses = [chain.as_bytes(), b", ", &addresses].concat();
@@ -71,7 +71,7 @@ pub(crate) fn write(fields: &mut HeaderMap, client_info: Option<&ClientInfo>) {
     let host = client_info.host.as_ref().filter(|host| host.to_str().is_ok_and(|text| !text.contains(['"', '\\'])));
     let mut told = vec![(X_FORWARDED_PROTO, HeaderValue::from_static(client_info.scheme.as_str()))];
     told.extend(host.map(|host| (X_FORWARDED_HOST, host.clone())));
-    // Made of what is valid in fields: always valid values.
+    // Always valid values, made of parts that are valid in fields.
     let texts = [(X_FORWARDED_FOR, addresses), (FORWARDED, forwarded(client_info, host).into_bytes())];
     told.extend(texts.into_iter().filter_map(|(name, text)| Some((name, HeaderValue::from_bytes(&text).ok()?))));
     for (name, value) in told {
@@ -79,7 +79,7 @@ pub(crate) fn write(fields: &mut HeaderMap, client_info: Option<&ClientInfo>) {
     }
 }
 
-/// `Forwarded` (RFC 7239): who asks in the end, and how, then the client, where that is another.
+/// `Forwarded` (RFC 7239): the real client with its scheme and host, then the client if that is another.
 fn forwarded(client_info: &ClientInfo, host: Option<&HeaderValue>) -> String {
     let node = |address: IpAddr| match address.to_canonical() {
         IpAddr::V6(address) => format!("\"[{address}]\""),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_origin_is_told_of_the_client_in_both_spellings() {
+    fn the_origin_gets_both_forms_of_the_fields_about_the_client() {
         for (client_info, told, forwarded) in [
             (
                 client_info("192.0.2.1", Some("a.example:81")),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_key_has_of_a_client_is_passed_on() {
+    fn fields_of_the_client_that_the_key_has_are_passed_on() {
         let mut fields = HeaderMap::from_iter([(X_FORWARDED_PROTO, HeaderValue::from_static("https"))]);
         write(&mut fields, Some(&client_info("192.0.2.1", Some("a.example"))));
         assert_eq!(
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_origin_is_asked_by_its_own_name_the_clients_or_another() {
+    fn the_origin_gets_its_own_host_the_clients_or_another() {
         let (origin, client) = ("10.0.0.1:3000", client_info("192.0.2.1", Some("a.example")));
         for (header, client, host) in [
             (HostHeader::Origin, Some(&client), "10.0.0.1:3000"),

@@ -1,19 +1,19 @@
-//! What a response's head must not say about where its body ends.
+//! Refuses responses whose head is ambiguous about the end of the body.
 
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{Extensions, HeaderMap, StatusCode};
 
-/// The transfer codings that there are beside `chunked` (RFC 9112, section 7.2). A name that is none of them codes nothing: such
-/// a body is taken as it stands, up to the connection's end.
+/// The transfer codings beside `chunked` (RFC 9112, section 7.2). An unknown name codes nothing: such a body is taken unchanged,
+/// up to the connection's end.
 const CODINGS: [&str; 5] = ["compress", "deflate", "gzip", "x-compress", "x-gzip"];
 
-/// What a message's transfer codings come to.
+/// The transfer codings of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Codings {
     None,
-    /// `chunked`, and no other.
+    /// Only `chunked`.
     Chunked,
-    /// A single name that no coding has.
+    /// A single unknown name.
     NoCoding,
     /// One of [`CODINGS`], or several.
     Others,
@@ -34,12 +34,12 @@ impl Codings {
     }
 }
 
-/// A reason to believe nothing of a response, or none. hyper has refused differing lengths and codings without an end
-/// before; what is left is what RFC 9112, section 6.3, lets a recipient take for an attack (both fields), a transfer
-/// coding that nobody here undoes, and a change of protocol that nobody asked for.
+/// The reason to refuse a response, if there is one. hyper refuses differing lengths, and codings without an end. This function
+/// refuses both fields at once, which may be an attack (RFC 9112, section 6.3), transfer codings that Eyewall can't decode, and
+/// a change of protocol without a request for it.
 pub(super) fn contradiction(status: StatusCode, fields: &HeaderMap) -> Option<&'static str> {
     if status == StatusCode::SWITCHING_PROTOCOLS {
-        return Some("101 that nobody asked for");
+        return Some("101 without a request for it");
     }
     match Codings::of(fields) {
         Codings::None => None,
@@ -49,18 +49,18 @@ pub(super) fn contradiction(status: StatusCode, fields: &HeaderMap) -> Option<&'
     }
 }
 
-/// An extension of a response: it has a transfer coding that is none.
+/// An extension of a response: it has an unknown transfer coding.
 #[derive(Debug, Clone, Copy)]
 struct Coded;
 
-/// Remembers of a response of an origin whether it names a transfer coding beside `chunked`, before its field goes.
+/// Notes whether a response of an origin has an unknown transfer coding, before the field is removed.
 pub(crate) fn note_coding(fields: &HeaderMap, extensions: &mut Extensions) {
     if !matches!(Codings::of(fields), Codings::None | Codings::Chunked) {
         extensions.insert(Coded);
     }
 }
 
-/// Whether it does. Such a response is passed on, and never stored (RFC 9112, section 6.1).
+/// Whether it has one. Such a response is passed on, and never stored (RFC 9112, section 6.1).
 pub(crate) fn is_coded(extensions: &Extensions) -> bool {
     extensions.get::<Coded>().is_some()
 }

@@ -1,4 +1,4 @@
-//! Which of several origins to ask.
+//! The health of origins, and the choice among several.
 //!
 //! ```text
 //!            failures in a row               its time is over
@@ -7,27 +7,26 @@
 //!     │                             └── twice as long, bounded ────┘ fails  │
 //!     └─────────────────────────────────────────────────────────────────────┘ answers
 //! ```
-//! Beside that, an origin that fails its checks is left out until it passes some. If all are out, one is asked all the
-//! same: that whose last failure is longest ago.
+//! An origin that fails its health checks is also left out, until it passes some. If all are out, requests go to the one whose
+//! last failure is longest ago.
 //!
-//! Shared by all workers, under one lock that is held for a few instructions; it is taken by misses only. All times are
-//! given by the caller.
+//! All workers share it, under one lock that is held for a few instructions, and only by misses. The caller passes all times.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// When an origin is left out, and for how long.
+/// The thresholds for leaving an origin out, and the times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HealthRules {
-    /// So many failures in a row eject it; at least 1 counts.
+    /// Failures in a row that eject it; at least 1.
     pub(crate) failures_max: u32,
-    /// How long the first time; each time in a row doubles it.
+    /// The time of the first ejection; each further one in a row doubles it.
     pub(crate) ejection_min: Duration,
-    /// No longer than this.
+    /// The longest ejection.
     pub(crate) ejection_max: Duration,
-    /// So many failed checks in a row leave it out; at least 1 counts.
+    /// Failed checks in a row that leave it out; at least 1.
     pub(crate) checks_failed_max: u32,
-    /// So many passed checks in a row let it in again; at least 1 counts.
+    /// Passed checks in a row that bring it back; at least 1.
     pub(crate) checks_passed_min: u32,
 }
 
@@ -43,14 +42,14 @@ impl Default for HealthRules {
     }
 }
 
-/// How the origins of a site are doing.
+/// The health of the origins of a site.
 pub(crate) struct Health {
     rules: HealthRules,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Where the round robin goes on.
+    /// The next origin of the round robin.
     next: usize,
     origins: Vec<Condition>,
 }
@@ -61,13 +60,13 @@ struct Condition {
     failed_at: Option<Instant>,
     ejections_in_row: u32,
     ejected_until: Option<Instant>,
-    /// Its time was over and one request is on its way, which nobody else follows until `ejected_until`.
+    /// Its ejection is over and one request tries it; no other request does until `ejected_until`.
     is_on_trial: bool,
     checks_failed_in_row: u32,
     checks_passed_in_row: u32,
-    /// Its checks say so.
+    /// Whether its checks say so.
     is_out: bool,
-    /// What was told last. An outage is one piece of news, however many ask meanwhile.
+    /// The last reported state. An outage is reported once, however many requests fail.
     is_told_to_fail: bool,
 }
 
@@ -88,7 +87,7 @@ impl Health {
         Self { rules, state: Mutex::new(State { next: 0, origins: vec![Condition::default(); origins] }) }
     }
 
-    /// The next in turn of those that are well, by its number; `but` is taken only where there is no other.
+    /// The number of the next healthy origin in turn; `but` only if there is no other.
     pub(crate) fn choose(&self, now: Instant, but: Option<usize>) -> usize {
         let mut state = self.lock();
         let count = state.origins.len();
@@ -111,7 +110,7 @@ impl Health {
         chosen
     }
 
-    /// It answered. True if that is news.
+    /// Notes a response. True if the state has changed.
     pub(crate) fn succeeded(&self, origin: usize) -> bool {
         self.change(origin, |condition| {
             let was_failing = condition.is_told_to_fail;
@@ -126,12 +125,12 @@ impl Health {
         })
     }
 
-    /// It failed. True if that is news.
+    /// Notes a failure. True if the state has changed.
     pub(crate) fn failed(&self, origin: usize, now: Instant) -> bool {
         self.change(origin, |condition| {
             condition.failures_in_row = condition.failures_in_row.saturating_add(1);
             condition.failed_at = Some(now);
-            // What was begun before it was ejected, and fails now, says nothing new.
+            // A request from before the ejection that fails now is no further failure.
             let counts = condition.is_on_trial || !condition.is_ejected(now);
             if counts && condition.failures_in_row >= self.rules.failures_max {
                 condition.is_on_trial = false;
@@ -142,7 +141,7 @@ impl Health {
         })
     }
 
-    /// It was checked. True if it is in or out again by this.
+    /// Notes the result of a check. True if the origin is now in or out.
     pub(crate) fn checked(&self, origin: usize, is_well: bool, now: Instant) -> bool {
         self.change(origin, |condition| {
             let was_out = condition.is_out;
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_well_take_turns() {
+    fn healthy_origins_take_turns() {
         let (health, now) = (Health::new(RULES, 3), Instant::now());
         assert_eq!(choices(&health, now), [0, 1, 2, 0]);
         assert_eq!(health.choose(now, Some(1)), 2);
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_tries_whether_it_is_over_and_each_ejection_is_longer_up_to_a_bound() {
+    fn one_request_tries_an_ejected_origin_and_each_ejection_is_longer_up_to_a_bound() {
         let (health, start) = (Health::new(RULES, 2), Instant::now());
         let mut now = start;
         fail(&health, 0, now);
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn if_all_are_out_the_one_whose_failure_is_longest_ago_is_asked() {
+    fn if_all_are_out_the_one_whose_failure_is_longest_ago_is_chosen() {
         let (health, start) = (Health::new(RULES, 3), Instant::now());
         for (origin, second) in [(1, 0), (2, 1), (0, 2)] {
             fail(&health, origin, start + Duration::from_secs(second));

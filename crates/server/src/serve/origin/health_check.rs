@@ -1,4 +1,4 @@
-//! Active health checks: asking origins how they are, without a client.
+//! Active health checks: requests to origins without a client.
 
 use std::time::{Duration, Instant};
 
@@ -10,20 +10,20 @@ use super::origins::Origins;
 use super::request::{OriginRequest, RequestBody};
 use crate::config::value::Statuses;
 
-/// What an origin is asked that is to prove itself well.
+/// The request of a health check, and its expected response.
 #[derive(Debug, Clone)]
 pub(crate) struct HealthCheck {
     pub(crate) path: PathAndQuery,
     pub(crate) interval: Duration,
-    /// How long an answer may take.
+    /// The timeout of a response.
     pub(crate) timeout: Duration,
-    /// The statuses of one that is well.
+    /// The statuses of a healthy origin.
     pub(crate) statuses: Vec<Statuses>,
 }
 
 impl Origins {
-    /// Checks all origins again and again, at once first; returns if the site has no check. For one worker of the site:
-    /// what it finds is known to all.
+    /// Checks all origins, at once and then periodically; returns if the site has no check. One worker runs this, and all share the
+    /// results.
     pub(crate) async fn keep_checking(&self) {
         let Some(check) = &self.site().settings.check else { return };
         let mut ticks = interval(check.interval.max(Duration::from_millis(1)));
@@ -34,7 +34,7 @@ impl Origins {
         }
     }
 
-    /// One round. Their checks don't wait for one another.
+    /// One round, with all checks at the same time.
     pub(crate) async fn check(&self, check: &HealthCheck) {
         let target = Uri::from(check.path.clone());
         let mut running = Vec::new();
@@ -62,15 +62,15 @@ impl Origins {
         if self.site().health.checked(origin, is_well, Instant::now()) {
             let origin = &self.site().settings.urls[origin];
             if is_well {
-                tracing::warn!(%origin, "the origin passes its check again");
+                tracing::warn!(%origin, "the origin passes its health check again");
             } else {
-                tracing::warn!(%origin, found, "the origin fails its checks, and is left out");
+                tracing::warn!(%origin, found, "the origin fails its health checks; requests go to other origins");
             }
         }
     }
 }
 
-/// Drives all of them to their ends, on this task.
+/// Drives all of them to completion, on this task.
 async fn join_all<F: Future<Output = ()> + Unpin>(mut running: Vec<F>) {
     std::future::poll_fn(|context| {
         running.retain_mut(|future| std::pin::Pin::new(future).poll(context).is_pending());

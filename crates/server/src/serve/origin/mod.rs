@@ -1,19 +1,20 @@
-//! Origins: the servers whose responses are cached, and how they are asked.
+//! Origins: the servers whose responses are cached, and the requests to them.
 //!
 //! ```text
-//! origins       one worker's pools; choosing, sending, repeating, noting      site     what all workers share
-//!   connector     TCP and TLS, within a time                                    tls      whose certificates are believed
-//!   request       a request and its body, streamed                              health   who is asked; time is the caller's
-//!   forwarded     Host, X-Forwarded-*, Forwarded                                body_rate  how slowly a client may send a body
-//!   framing       heads that are not believed                                   tunnel   upgrades
-//!   health_check  asking without a client
-//! url, error: an address; what can go wrong
+//! origins       one worker's pools; chooses, sends, retries, notes health     site     the state that all workers share
+//!   connector     TCP and TLS, with a timeout                                   tls      the trusted certificates
+//!   request       a request and its body, streamed                              health   the choice of an origin
+//!   forwarded     Host, X-Forwarded-*, Forwarded                                body_rate  the minimum rate of a client's body
+//!   framing       refuses ambiguous heads                                       tunnel   upgrades
+//!   health_check  requests without a client
+//! url, error: addresses and errors
 //! ```
 //!
 //! # What is absent
-//! HTTP/2 to origins: one connection for all would have a lost packet hold up everybody, and gains nothing on a short
-//! way. The origin's `100 Continue`: hyper's server sends one by itself, when the body is first asked for, and `Expect` is not
-//! passed on. Weights. Certificates of ours for the origin to check.
+//! - HTTP/2 to origins: with one connection for all requests, a lost packet would delay all of them, and a nearby origin gains
+//!   nothing.
+//! - The origin's `100 Continue`: hyper's server sends one when the body is first read, and `Expect` is not passed on.
+//! - Weights, and client certificates.
 
 mod body_rate;
 mod connector;

@@ -1,4 +1,4 @@
-//! The origins of a site, as one worker asks them.
+//! The origins of a site, as one worker uses them.
 
 use std::fmt;
 use std::pin::pin;
@@ -20,19 +20,18 @@ use super::request::{OriginRequest, RequestBody};
 use super::site::{OriginSite, Timeouts};
 use crate::serve::{interim, log};
 
-/// Shorter than the five seconds after which many servers close an idle connection, so that few requests meet one that
-/// is just being closed.
+/// Shorter than the five seconds after which many servers close an idle connection, so few requests meet a connection that is
+/// just being closed.
 const POOL_IDLE: Duration = Duration::from_secs(4);
-/// Idle connections that a worker keeps to one origin.
+/// The most idle connections of a worker to one origin.
 const POOL_IDLE_MAX: usize = 64;
-/// The head of a response may have so many bytes (and a hundred fields, which is hyper's own limit); pieces of bodies
-/// have no more, either.
+/// The most bytes of a response's head (hyper itself limits the fields to a hundred), and of a piece of a body.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// The origins of a site, with the pools of connections of one worker: its runtime drives them.
 pub(crate) struct Origins {
     site: Arc<OriginSite>,
-    /// One with a pool for each address of the site.
+    /// Creates a pool for each address of the site.
     clients: Vec<Client<Connector, RequestBody>>,
 }
 
@@ -47,7 +46,7 @@ impl Origins {
                 .pool_idle_timeout(POOL_IDLE)
                 .pool_max_idle_per_host(POOL_IDLE_MAX)
                 .http1_max_buf_size(HEAD_BYTES_MAX)
-                // What was never written to a connection that turned out closed is written to another.
+                // A request that was never written, because its connection turned out closed, goes to another connection.
                 .retry_canceled_requests(true)
                 .build(Connector::new(&site.tls, name, settings.timeouts.connect))
         };
@@ -59,16 +58,17 @@ impl Origins {
         &self.site
     }
 
-    /// The longest waits, of which that for the next piece of a body is the caller's to keep.
+    /// The timeouts. The caller enforces the one for the next piece of a body.
     pub(crate) fn timeouts(&self) -> Timeouts {
         self.site.settings.timeouts
     }
 
-    /// Asks one of the origins, and where that may be done, again another one, or by another connection, if nothing came of
-    /// it. Interim responses (1xx) of the origin go to the client ([`interim`]).
+    /// Sends a request to one of the origins. If it gets no response, it retries with another origin or connection, if that is
+    /// safe. Interim responses (1xx) of the origin go to the client ([`interim`]).
     ///
-    /// A request that was never written, because its connection turned out closed, is written to another, whatever its
-    /// method. Beyond that only an idempotent one is repeated, whose body is at hand, within the time for a response's head.
+    /// A request that was never written, because its connection turned out closed, goes to another connection, whatever its
+    /// method. Apart from that, only idempotent requests with the whole body in memory are retried, within the timeout for a
+    /// response's head.
     pub(crate) async fn send(&self, origin_request: OriginRequest<'_>) -> Result<Response<Incoming>, ProxyError> {
         let started = Instant::now();
         let mut again = origin_request.again();
@@ -105,7 +105,7 @@ impl Origins {
         self.attempt(origin, request, time).await.and_then(sound)
     }
 
-    /// The request as this origin gets it.
+    /// The request in the form for this origin.
     pub(super) fn request(
         &self,
         origin: usize,
@@ -115,13 +115,13 @@ impl Origins {
         let url = &settings.urls[origin];
         let OriginRequest { method, target, mut fields, body, client_info, stripped } = origin_request;
         let target =
-            url.target(target).ok_or_else(|| Failure::new(ProxyError::Outside, "the path leads out of the site"))?;
+            url.target(target).ok_or_else(|| Failure::new(ProxyError::Outside, "the path is outside the site"))?;
         forwarded::write(&mut fields, client_info);
         settings.host.write(&mut fields, client_info, url.host());
         if let Some(trailer) = body.trailer() {
             fields.insert(TRAILER, trailer.clone());
         }
-        // hyper sends no content of unknown length with these methods, unless it is told to.
+        // By default, hyper sends no content of unknown length with these methods.
         if matches!(method, Method::GET | Method::HEAD) && !body.is_end_stream() && body.size_hint().exact().is_none() {
             fields.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
@@ -133,8 +133,8 @@ impl Origins {
         Ok(request)
     }
 
-    /// One request and the head of its response. The time starts anew with each piece of the request's body. What it takes is
-    /// counted as the origin's.
+    /// One request and the head of its response. Each piece of the request's body restarts the timeout. The time counts as the
+    /// origin's.
     pub(super) async fn attempt(
         &self,
         origin: usize,
@@ -152,14 +152,19 @@ impl Origins {
                     Err(_) if progress.waits_for_client() => {
                         return Err(Failure::new(ProxyError::ClientLate(time), "the client stopped sending"));
                     }
-                    Err(_) => return Err(Failure::new(ProxyError::Late(self.timeouts().head), "no answer in time")),
+                    Err(_) => {
+                        return Err(Failure::new(
+                            ProxyError::Late(self.timeouts().head),
+                            "timeout while waiting for the response",
+                        ));
+                    }
                 }
             }
         })
         .await
     }
 
-    /// Notes how the origin is doing, and tells it if that is news.
+    /// Notes the health of the origin, and logs changes.
     pub(super) fn note<T>(&self, origin: usize, answer: Result<T, Failure>) -> Result<T, ProxyError> {
         let (health, url) = (&self.site.health, &self.site.settings.urls[origin]);
         let failure = match answer {
@@ -173,15 +178,15 @@ impl Origins {
         };
         let Failure { error, reason, .. } = failure;
         if error.is_of_origin() && health.failed(origin, Instant::now()) {
-            tracing::warn!(origin = %url, reason, "the origin fails (told once, until it answers again)");
+            tracing::warn!(origin = %url, reason, "the origin fails (logged once, until it answers again)");
         } else {
-            tracing::debug!(origin = %url, reason, "a request to the origin fails");
+            tracing::debug!(origin = %url, reason, "a request to the origin failed");
         }
         Err(error)
     }
 }
 
-/// A response whose head says one thing only about its body.
+/// Refuses a response with an ambiguous head.
 pub(super) fn sound(response: Response<Incoming>) -> Result<Response<Incoming>, Failure> {
     match contradiction(response.status(), response.headers()) {
         Some(why) => Err(Failure::new(ProxyError::Broken, why)),

@@ -1,4 +1,4 @@
-//! A request on its way to an origin.
+//! A request to an origin.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use super::body_rate::{BodyRate, BodyRateTimer};
 use super::error::ProxyError;
 use super::forwarded::ClientInfo;
 
-/// What is asked, without where and by which name.
+/// A request, without the origin and the host.
 pub(crate) struct OriginRequest<'a> {
     pub(crate) method: Method,
-    /// As the client wrote it: its path and query count.
+    /// The client's target, of which path and query count.
     pub(crate) target: &'a Uri,
     /// End-to-end fields only, without `Host`, `Expect` and `Content-Length`.
     pub(crate) fields: HeaderMap,
     pub(crate) body: RequestBody,
-    /// For whom, if the origin is to know.
+    /// The client, if the origin should know it.
     pub(crate) client_info: Option<&'a ClientInfo>,
-    /// Fields that the client doesn't get of interim responses; of the final one they are the caller's to drop.
+    /// Fields to drop from interim responses; the caller drops them from the final one.
     pub(crate) stripped: Vec<HeaderName>,
 }
 
 impl OriginRequest<'_> {
-    /// The same again, if it may be sent a second time after nothing came of the first (RFC 9110, section 9.2.2): its method is
-    /// idempotent, and all of its body is at hand.
+    /// A copy for a retry, if the request may be repeated (RFC 9110, section 9.2.2): its method is idempotent, and all of its body
+    /// is in memory.
     pub(super) fn again(&self) -> Option<Self> {
         let body = self.body.again().filter(|_| self.method.is_idempotent())?;
         let (method, fields, stripped) = (self.method.clone(), self.fields.clone(), self.stripped.clone());
@@ -42,22 +42,22 @@ impl OriginRequest<'_> {
     }
 }
 
-/// The body of a request, as its client sends it: no piece is asked for before the origin has taken the last one.
+/// The body of a request, streamed from its client: it reads a piece only when the origin has taken the last one.
 #[derive(Default)]
 pub(crate) struct RequestBody {
-    /// What of it has come.
+    /// The bytes that were read already.
     start: Bytes,
     /// The rest.
     incoming: Option<Incoming>,
-    /// The client's field `Trailer`: trailers that it doesn't name are not passed on.
+    /// The client's field `Trailer`: other trailers are not passed on.
     trailer: Option<HeaderValue>,
-    /// So many bytes may yet come.
+    /// The number of bytes that may still come.
     bytes_left: u64,
     rate_timer: BodyRateTimer,
     progress: Arc<Progress>,
 }
 
-/// An extension of a request: what is taken of its body.
+/// An extension of a request: the limits of its body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BodyLimits {
     pub(crate) bytes_max: u64,
@@ -65,24 +65,24 @@ pub(crate) struct BodyLimits {
 }
 
 impl Default for BodyLimits {
-    /// Anything.
+    /// No limits.
     fn default() -> Self {
         Self { bytes_max: u64::MAX, body_rate: BodyRate::default() }
     }
 }
 
-/// Why a request's body does not come to its end.
+/// The reason for which a request's body is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
-    #[error("the client broke off: {0}")]
+    #[error("the client's request was incomplete: {0}")]
     Client(#[from] hyper::Error),
-    /// It is larger, or slower, than is taken.
+    /// It exceeds the limits of size or rate.
     #[error("{0}")]
     Refused(ProxyError),
 }
 
-/// How far a body has come. Written where the connection is driven, read where its response is waited for; only the
-/// numbers themselves matter, so that no order is asked for.
+/// The progress of a body. The task that drives the connection writes it, and the task that waits for the response reads it.
+/// The numbers alone matter, so they need no ordering.
 #[derive(Default)]
 pub(super) struct Progress {
     steps: AtomicU64,
@@ -90,12 +90,12 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Grows with each piece, and with the end.
+    /// Grows with each piece, and at the end.
     pub(super) fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Whether the origin would take more than the client has sent.
+    /// Whether the origin waits for bytes of the client.
     pub(super) fn waits_for_client(&self) -> bool {
         self.waits_for_client.load(Ordering::Relaxed)
     }
@@ -106,8 +106,8 @@ impl RequestBody {
         Self::default()
     }
 
-    /// `request` is the client's. A client that expects `100 Continue` gets it from hyper when the
-    /// first piece is asked for, which is when the connection to the origin is there.
+    /// `request` is the client's. A client that expects `100 Continue` gets it from hyper when the first piece is read, after the
+    /// connection to the origin is open.
     pub(crate) fn streamed(incoming: Incoming, request: &Parts) -> Self {
         if incoming.is_end_stream() {
             return Self::empty();
@@ -129,10 +129,10 @@ impl RequestBody {
         Self { start: bytes, ..Self::default() }
     }
 
-    /// All of it, if it has no more than so many bytes and no trailers are announced; else the body as it was.
+    /// All of it, if it has at most this many bytes and announces no trailers; else the body unchanged.
     ///
     /// # Errors
-    /// The errors of the client: its body breaks off, doesn't go on for as long as `patience`, or is larger or slower than is taken.
+    /// The errors of the client: its body is incomplete, pauses for longer than `patience`, or exceeds the limits of size or rate.
     pub(crate) async fn collected(
         mut self,
         bytes_max: usize,
@@ -150,7 +150,7 @@ impl RequestBody {
                 Ok(Some(Err(BodyError::Client(_)))) => return Err(ProxyError::ClientBroken),
                 Ok(Some(Ok(frame))) => frame,
             };
-            // Trailers that nobody announced are dropped.
+            // Unannounced trailers are dropped.
             bytes.extend_from_slice(frame.data_ref().map_or(&[], |piece| piece));
         }
         self.start = bytes.freeze();

@@ -1,4 +1,4 @@
-//! What all workers know of the origins of a site.
+//! The state of a site's origins that all workers share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,35 +16,35 @@ use super::tls::{self, TlsError};
 use super::url::OriginUrl;
 use crate::config;
 
-/// How the origins of a site are asked.
+/// The settings for requests to the origins of a site.
 pub(crate) struct Settings {
-    /// At least one. They answer alike; the first one's address stands for all in keys.
+    /// At least one. They have the same content, and keys have the first one's address for all.
     pub(crate) urls: Vec<OriginUrl>,
     pub(crate) host: HostHeader,
-    /// How often a request that may be repeated is tried again.
+    /// How often a request that may be repeated is retried.
     pub(crate) retries: u32,
     pub(crate) timeouts: Timeouts,
-    /// PEM; instead of the system's authorities.
+    /// A PEM file of authorities, instead of the system's.
     pub(crate) ca_file: Option<PathBuf>,
-    /// Instead of the host of the address: what TLS asks for, and what the certificate has to name.
+    /// The name for TLS and its certificate, instead of the host of the address.
     pub(crate) server_name: Option<ServerName<'static>>,
     pub(crate) health: HealthRules,
     pub(crate) check: Option<HealthCheck>,
 }
 
-/// The longest waits.
+/// The timeouts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timeouts {
     /// For a connection: name, TCP and TLS.
     pub(crate) connect: Duration,
-    /// For the head of a response, from the last piece of the request on. For a request without a body this bounds all
-    /// attempts together, connecting included.
+    /// For the head of a response, from the last piece of the request. For a request without a body it bounds all attempts
+    /// together, with connecting.
     pub(crate) head: Duration,
     /// For the next piece of a response's body.
     pub(crate) piece: Duration,
 }
 
-/// Settings, trust and health: made once, shared by each worker's [`Origins`](super::Origins).
+/// Settings, certificates and health, which each worker's [`Origins`](super::Origins) shares.
 pub(crate) struct OriginSite {
     pub(super) settings: Settings,
     pub(super) tls: Arc<ClientConfig>,
@@ -52,7 +52,7 @@ pub(crate) struct OriginSite {
 }
 
 impl Settings {
-    /// As the configuration of a site has them.
+    /// From the configuration of a site.
     pub(crate) fn of(site: &config::site::Site) -> Self {
         let asked = site.origin_settings();
         let tls = asked.tls.map(Spanned::into_inner).unwrap_or_default();
@@ -68,11 +68,11 @@ impl Settings {
             retries: asked.retries.0 as u32,
             timeouts: Timeouts { connect: asked.connect_timeout.0, head: timeout, piece: timeout },
             ca_file: tls.ca_file.map(Spanned::into_inner),
-            // It was read as a host, which TLS takes any of.
+            // The configuration has checked that it is a host, and TLS accepts any host.
             server_name: tls.server_name.and_then(|name| ServerName::try_from(name.0).ok()),
             health: health.unwrap_or_default(),
             check: asked.health.map(|health| HealthCheck {
-                // It was read as a path.
+                // The configuration has checked that it is a path.
                 path: health.path.0.parse().unwrap_or_else(|_| PathAndQuery::from_static("/")),
                 interval: health.interval.0,
                 timeout: health.timeout.0,
@@ -81,7 +81,7 @@ impl Settings {
         }
     }
 
-    /// One time for all waits, and nothing out of the ordinary.
+    /// One timeout for all waits, and defaults for the rest.
     #[cfg(test)]
     pub(crate) fn new(urls: Vec<OriginUrl>, timeout: Duration) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Settings {
 }
 
 impl OriginSite {
-    /// Reads the certificates of those to trust, if an origin is asked by https.
+    /// Reads the trusted certificates, if an origin has https.
     pub(crate) fn new(settings: Settings) -> Result<Self, TlsError> {
         let is_secure = settings.urls.iter().any(OriginUrl::is_secure);
         let tls = tls::client_config(is_secure, settings.ca_file.as_deref())?;

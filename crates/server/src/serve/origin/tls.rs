@@ -1,4 +1,4 @@
-//! TLS to origins: which certificates are trusted.
+//! TLS to origins, and the trusted certificates.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,33 +8,33 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::{ClientConfig, RootCertStore};
 
-/// Why nobody can be trusted.
+/// The reason for which TLS to origins is impossible.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The file with the authorities' certificates can't be read, or isn't PEM.
-    #[error("can't read certificates from {}: {source}; it takes PEM", path.display())]
+    #[error("can't read certificates from {}: {source}; give a PEM file", path.display())]
     Unreadable {
-        /// What the configuration names.
+        /// The path of the configuration.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         source: pem::Error,
     },
     /// The file holds no certificate of an authority.
-    #[error("{} has no certificate of an authority that can be used", path.display())]
+    #[error("{} has no usable certificate of an authority", path.display())]
     Empty {
-        /// What the configuration names.
+        /// The path of the configuration.
         path: PathBuf,
     },
     /// The system has none.
     #[error("this system has no certificates of authorities; install ca-certificates")]
     NoSystemRoots,
-    /// Ours: the library refuses what we ask of it.
-    #[error("TLS can't be set up: {0}")]
+    /// The TLS library refuses our settings.
+    #[error("can't set up TLS: {0}")]
     Library(#[from] rustls::Error),
 }
 
-/// Trusts the authorities of `ca_file`, and no others; those of the system if there is no such file. Without
-/// `is_needed`, for origins of http alone, nobody, and no file is read.
+/// Trusts only the authorities of `ca_file`, or those of the system without one. Without `is_needed`, for origins with http
+/// only, it reads no file and trusts none.
 pub(super) fn client_config(is_needed: bool, ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, TlsError> {
     let mut roots = RootCertStore::empty();
     match ca_file {
@@ -61,7 +61,7 @@ fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), TlsError> {
 fn add_system(roots: &mut RootCertStore) -> Result<(), TlsError> {
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
-        tracing::warn!(%error, "some of the system's certificates can't be read");
+        tracing::warn!(%error, "can't read some of the system's certificates");
     }
     match roots.add_parsable_certificates(found.certs) {
         (0, _) => Err(TlsError::NoSystemRoots),

@@ -1,4 +1,4 @@
-//! Upgrades, such as to WebSocket (RFC 9110, section 7.8): after 101 both sides speak past us.
+//! Upgrades, such as to WebSocket (RFC 9110, section 7.8): after 101, Eyewall copies bytes between both sides.
 
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -11,7 +11,7 @@ use super::error::{Failure, ProxyError};
 use super::origins::Origins;
 use super::request::OriginRequest;
 
-/// The protocols that a request asks to go on with, if `Connection` names its field `Upgrade`.
+/// The protocols that a request wants to upgrade to, if `Connection` names its field `Upgrade`.
 pub(crate) fn asked_protocol(fields: &HeaderMap) -> Option<&HeaderValue> {
     let mut options =
         fields.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
@@ -19,12 +19,11 @@ pub(crate) fn asked_protocol(fields: &HeaderMap) -> Option<&HeaderValue> {
 }
 
 impl Origins {
-    /// Asks for a change of protocol. `client` comes of [`hyper::upgrade::on`] the client's request.
+    /// Asks for a change of protocol. `client` is the result of [`hyper::upgrade::on`] for the client's request.
     ///
-    /// If the origin agrees, by 101, both connections are joined as soon as the client has its response, until either
-    /// side ends; there is no limit on how long they may be silent. The response then goes to the client with all its
-    /// fields, `Connection` and `Upgrade` included, and without its body. Any other response is one as of
-    /// [`Self::send`].
+    /// If the origin agrees by 101, both connections are joined as soon as the client has its response, until one side closes.
+    /// Silence has no timeout. The client gets the response with all its fields, including `Connection` and `Upgrade`, and without
+    /// a body. Any other response is as from [`Self::send`].
     pub(crate) async fn upgrade(
         &self,
         mut origin_request: OriginRequest<'_>,
@@ -41,7 +40,7 @@ impl Origins {
         let answer = answer.and_then(|response| {
             let is_switching = response.status() == StatusCode::SWITCHING_PROTOCOLS;
             if is_switching && !response.headers().contains_key(UPGRADE) {
-                return Err(Failure::new(ProxyError::Broken, "101 that names no protocol"));
+                return Err(Failure::new(ProxyError::Broken, "101 without a protocol"));
             }
             if is_switching { Ok(response) } else { super::origins::sound(response) }
         });
@@ -60,6 +59,6 @@ async fn join(client: OnUpgrade, origin: OnUpgrade) {
     };
     match joined.await {
         Ok((from_client, from_origin)) => tracing::debug!(from_client, from_origin, "an upgraded connection ended"),
-        Err(error) => tracing::debug!(%error, "an upgraded connection broke off"),
+        Err(error) => tracing::debug!(%error, "an upgraded connection failed"),
     }
 }

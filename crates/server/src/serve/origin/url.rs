@@ -7,12 +7,12 @@ use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use percent_encoding::percent_decode_str;
 
-/// `http://` or `https://`, a host, a port if it isn't the scheme's, and a path that goes before that of each request.
+/// `http://` or `https://`, a host, a port if it isn't the scheme's, and a path to put before the path of each request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginUrl {
     scheme: Scheme,
     authority: Authority,
-    /// Empty, or begins with a slash and doesn't end with one.
+    /// Empty, or with a slash at its beginning and none at its end.
     prefix: String,
 }
 
@@ -21,7 +21,7 @@ impl OriginUrl {
         self.scheme == Scheme::HTTPS
     }
 
-    /// The host, with the port where it isn't the scheme's own: what the field `Host` has (RFC 9110, section 7.2).
+    /// The host, with the port if it isn't the scheme's own, as in the field `Host` (RFC 9110, section 7.2).
     pub(crate) fn host(&self) -> &str {
         let usual = if self.is_secure() { 443 } else { 80 };
         match self.authority.port_u16() {
@@ -30,8 +30,8 @@ impl OriginUrl {
         }
     }
 
-    /// What to ask this origin for. None if the request's path leads out of the prefix: a client must not reach by
-    /// `..` what the origin has beside it.
+    /// The target at this origin. `None` if the request's path leaves the prefix by `..`, because a client must not reach other
+    /// paths of the origin.
     pub(crate) fn target(&self, asked: &Uri) -> Option<Uri> {
         let target = asked.path_and_query().map_or("/", PathAndQuery::as_str);
         if !self.prefix.is_empty() && leads_up(asked.path()) {
@@ -42,7 +42,7 @@ impl OriginUrl {
     }
 }
 
-/// Whether a segment is `..` in any spelling, or hides a slash, which some servers take for one.
+/// Whether a segment is `..` in any spelling, or has an escaped slash, which some servers take for a slash.
 fn leads_up(path: &str) -> bool {
     let path = percent_decode_str(path).decode_utf8_lossy();
     path.split(['/', '\\']).any(|segment| segment.split(';').next() == Some(".."))
@@ -53,29 +53,29 @@ impl FromStr for OriginUrl {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const EXAMPLE: &str = "give an address such as http://127.0.0.1:3000";
-        let parts = text.parse::<Uri>().map_err(|_| format!("`{text}` is no address; {EXAMPLE}"))?.into_parts();
+        let parts = text.parse::<Uri>().map_err(|_| format!("`{text}` is not an address; {EXAMPLE}"))?.into_parts();
         let scheme = match parts.scheme {
             Some(scheme) if scheme == Scheme::HTTP || scheme == Scheme::HTTPS => scheme,
-            Some(scheme) => return Err(format!("origins don't speak {scheme} here; {EXAMPLE}")),
+            Some(scheme) => return Err(format!("the scheme {scheme} is not supported; {EXAMPLE}")),
             None => return Err(format!("`{text}` has no scheme; {EXAMPLE}")),
         };
         let path = parts.path_and_query.unwrap_or_else(|| PathAndQuery::from_static("/"));
         if path.query().is_some() {
-            return Err("an origin has no query; give the host, the port and a path only".to_owned());
+            return Err("an origin can't have a query; give host, port and path only".to_owned());
         }
         if leads_up(path.path()) {
-            return Err("an origin's path has no `..`".to_owned());
+            return Err("the path of an origin can't have `..`; write it without".to_owned());
         }
         let authority = parts.authority.ok_or_else(|| format!("`{text}` has no host; {EXAMPLE}"))?;
         if authority.as_str().contains('@') {
-            return Err("an origin has no user name; a field of its own would be needed, and isn't sent".to_owned());
+            return Err("an origin can't have a user name; Eyewall doesn't send it".to_owned());
         }
         let after_host = &authority.as_str()[authority.host().len()..];
         if !after_host.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
-            return Err(format!("`{text}` has no port that can be; give 1 to 65535"));
+            return Err(format!("`{text}` has an impossible port; give 1 to 65535"));
         }
         if !crate::key::is_host(&authority.host().to_ascii_lowercase()) {
-            return Err(format!("`{}` is no host; {EXAMPLE}", authority.host()));
+            return Err(format!("`{}` is not a host; {EXAMPLE}", authority.host()));
         }
         Ok(Self { scheme, authority, prefix: path.path().trim_end_matches('/').to_owned() })
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_has_a_port_where_that_is_not_the_usual_one() {
+    fn the_host_has_a_port_if_it_is_not_the_default() {
         for (origin, host) in [
             ("http://a", "a"),
             ("http://a:80", "a"),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_of_the_origin_goes_before_that_of_the_request_and_can_not_be_left() {
+    fn the_path_of_the_origin_is_a_prefix_that_requests_can_not_leave() {
         for (origin, asked, target) in [
             ("http://a", "/x?y", Some("http://a/x?y")),
             ("http://a", "/../x", Some("http://a/../x")),

@@ -1,4 +1,4 @@
-//! How many entries a purge means. The purge itself takes as long for one as for a million; counting looks at all entries.
+//! Counts the entries of purge targets. A purge takes as long for one entry as for a million; counting reads all entries.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use eyewall::Hit;
 use super::targets::Target;
 use eyewall_page_cache::store::Store;
 
-/// How long all entries may take. Whoever purges waits for it.
+/// The time for counting all entries, for which the operator waits.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Entries between two looks at the clock.
+/// The clock is read once per this many entries.
 const LOOK_STEP: u64 = 1024;
 
-/// For each target, how many entries it means. `None`: there are too many to look at.
+/// For each target, the number of its entries; `None` if the volume has too many to count.
 pub(super) fn count(store: &Store, targets: &[Target]) -> Option<Vec<u64>> {
     count_until(store, targets, Instant::now() + PATIENCE)
 }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_too_long_is_not_counted() {
+    fn counting_ends_at_its_deadline() {
         let cache = eyewall::Options::new().heap().unwrap();
         cache.put("key", "value").unwrap();
         let (store, targets) = (Store::new(cache), [Target::Everything, Target::Prefixes(vec!["x".to_owned()])]);

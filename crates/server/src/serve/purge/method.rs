@@ -1,17 +1,16 @@
-//! `PURGE`, as caches before it have it: a request for an address.
+//! The method `PURGE`, as other caches have it: a request for an address.
 //!
-//! It is refused unless the operator opened it: by a token that the request shows (`purge_token_file`), or by the networks from
-//! which it may come (`purge_from`).
+//! Eyewall refuses it unless the operator allows it: by a token (`purge_token_file`), or by networks of clients (`purge_from`).
 //!
 //! | request | what it purges |
 //! |---|---|
 //! | `PURGE /path` | the address, with all variants |
-//! | with `Xkey`, `Surrogate-Key` or another of the `TAG_FIELDS` | what carries one of these tags, of the site of the host |
-//! | with `X-Purge-Method: regex`, or of a path that ends with `.*` | addresses that begin so |
+//! | with `Xkey`, `Surrogate-Key` or another of the `TAG_FIELDS` | entries with one of these tags, of the site of the host |
+//! | with `X-Purge-Method: regex`, or of a path that ends with `.*` | addresses with this beginning |
 //! | with `Fastly-Soft-Purge: 1` or `X-Soft-Purge: 1` | the same, softly |
 //!
-//! `X-Purge-Method`, and `/.*` for all of a host, is what plugins for blogs send, and they take nothing but 200 for success.
-//! So 200 it is, whether something was there or not.
+//! Plugins for blogs send `X-Purge-Method`, and `/.*` for all of a host. They accept only 200 as success, so Eyewall answers 200
+//! even if nothing was stored.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -33,12 +32,12 @@ use crate::serve::trusted_proxies::{Forwarded, RealClient};
 const TAG_FIELDS: [&str; 3] = ["xkey", "surrogate-key", "x-cache-tags"]; // tidy: word, since that is its name
 /// Fields that ask for a soft purge.
 const SOFT_FIELDS: [&str; 2] = ["fastly-soft-purge", "x-soft-purge"];
-/// Fields by which proxies say that they ask for another.
+/// Fields by which proxies name their client.
 const PROXY_FIELDS: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
 const METHOD_FIELD: &str = "x-purge-method";
-/// What ends a pattern that means all that begins so.
+/// The end of a pattern for a beginning.
 const ENDS: [&str; 2] = [".*", "(.*)"];
-/// What means something in a regular expression. The dot is left out: paths have it, and hardly ever mean any sign by it.
+/// Special characters of regular expressions. The dot is missing: in a path it hardly ever means "any character".
 const SIGNS: [char; 13] = ['*', '+', '?', '(', ')', '[', ']', '{', '}', '|', '^', '$', '\\'];
 
 /// Whether the method is `PURGE`.
@@ -61,7 +60,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: &Parts, client: IpAddr
     }
 }
 
-/// Why this request may not purge; `None` if it may.
+/// The reason for which this request may not purge; `None` if it may.
 fn refusal(shared: &Shared, request: &Parts, client: IpAddr) -> Option<Response<Body>> {
     let networks = &shared.config.server.purge_from;
     let real_client = real_client(request, client);
@@ -77,7 +76,7 @@ fn refusal(shared: &Shared, request: &Parts, client: IpAddr) -> Option<Response<
         return Some(response);
     }
     let words = if networks.is_empty() {
-        "PURGE is closed; set `purge_token_file` or `purge_from` in [server] to open it (--purge-token-file, --purge-from), or \
+        "PURGE is closed; set `purge_token_file` or `purge_from` in [server] to allow it (--purge-token-file, --purge-from), or \
          use `eyewall purge --server` with the administration's socket"
     } else if !real_client.is_known {
         "PURGE is not allowed: this request came through a proxy, and the client's address is not known; name the proxy in \
@@ -90,8 +89,8 @@ fn refusal(shared: &Shared, request: &Parts, client: IpAddr) -> Option<Response<
     Some(reply::error(StatusCode::FORBIDDEN, words))
 }
 
-/// The client at the start of the chain of proxies. A trusted proxy's client is the one that it names. Where a proxy that isn't trusted has left a trace, or a
-/// trusted one names no client, the address of the connection says nothing about who asks.
+/// The client at the start of the chain of proxies; for a trusted proxy, the client that it names. If an untrusted proxy has left a trace, or a trusted one
+/// names no client, the address of the connection doesn't identify the client.
 fn real_client(request: &Parts, client: IpAddr) -> RealClient {
     match request.extensions.get::<Forwarded>() {
         Some(forwarded) if forwarded.chain.is_some() || !forwarded.real_client.is_known => forwarded.real_client,
@@ -102,7 +101,7 @@ fn real_client(request: &Parts, client: IpAddr) -> RealClient {
     }
 }
 
-/// What an HTTP request asks to purge, or what is wrong with it.
+/// The purge request of an HTTP request, or an error message.
 fn purge_request(request: &Parts) -> Result<PurgeRequest, String> {
     let host = RequestHost::of(request).map_err(|error| error.to_string())?;
     let authority = host.port().map_or_else(|| host.name().to_owned(), |port| format!("{}:{port}", host.name()));
@@ -119,7 +118,7 @@ fn is_soft(fields: &HeaderMap) -> bool {
     SOFT_FIELDS.iter().filter_map(|name| fields.get(*name)).any(|value| means_it(value.as_bytes()))
 }
 
-/// The tags that are named; `None`: there is no such field.
+/// The tags of the request; `None` if it has no such field.
 fn tags(fields: &HeaderMap) -> Result<Option<Vec<String>>, String> {
     let mut tags = None;
     for value in TAG_FIELDS.iter().flat_map(|name| fields.get_all(*name)) {
@@ -128,7 +127,7 @@ fn tags(fields: &HeaderMap) -> Result<Option<Vec<String>>, String> {
         tags.get_or_insert_with(Vec::new).extend(names.map(str::to_owned));
     }
     match tags {
-        Some(tags) if tags.is_empty() => Err("the field for tags names none".to_owned()),
+        Some(tags) if tags.is_empty() => Err("the field for tags is empty".to_owned()),
         tags => Ok(tags),
     }
 }
@@ -140,15 +139,15 @@ fn subject(request: &Parts, authority: &str) -> Result<Subject, String> {
         None => ENDS.iter().any(|end| target.ends_with(end)) && request.uri.query().is_none(),
         Some(method) if method == b"regex" => true,
         Some(method) if method == b"default" || method == b"exact" => false,
-        Some(_) => return Err("`X-Purge-Method` is none of regex, default and exact".to_owned()),
+        Some(_) => return Err("`X-Purge-Method` must be regex, default or exact".to_owned()),
     };
     if !is_pattern {
         return Ok(Subject::Url(address(target)));
     }
-    // What has no end is meant as a beginning, too: who asks by pattern for a page wants what is below it.
+    // A pattern without `.*` also counts as a beginning: a plugin that sends one for a page means everything below it, too.
     let beginning = ENDS.iter().rev().find_map(|end| target.strip_suffix(end)).unwrap_or(target);
     if beginning.contains(SIGNS) {
-        return Err("of patterns only those are understood that end with `.*` and are plain before that".to_owned());
+        return Err("this pattern is not supported; send plain text that ends with `.*`".to_owned());
     }
     Ok(Subject::Prefix(address(beginning)))
 }
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_go_before_the_address() {
+    fn tags_override_the_address() {
         let tag = |tag: &str| Subject::Tag { tag: tag.to_owned(), host: Some("example.org:81".to_owned()) };
         let found = subjects("/a", &[("Surrogate-Key", "one two"), ("xkey", "three,four, five")]);
         assert_eq!(found, ["three", "four", "five", "one", "two"].map(tag));

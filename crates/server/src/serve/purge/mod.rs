@@ -1,16 +1,16 @@
-//! Purging on an operator's request: what a purge request means for the volume, however it came.
+//! Purges on an operator's request, from `PURGE` and from the administration.
 //!
 //! ```text
 //! method   PURGE /path, from `purge_from` or with a token ─┐
 //! admin/   POST /purge, by socket or with a token        ─┴─> PurgeRequest ──plan──> targets ──> Pages, in a thread that may wait
 //! ```
-//! A purge request is understood as a whole before anything is purged: where one of its subjects can't be, nothing is.
+//! Eyewall plans the whole request first. If one of its subjects is wrong, it purges nothing.
 //!
-//! # What is meant
-//! Addresses are put through the rules of their site's keys, as those of requests are. A prefix names a whole host, so that it
-//! never means another one's entries. Tags are those of one site, or of each.
+//! # Subjects and targets
+//! Addresses get the key of a request for them. A prefix has a whole host, so it never covers entries of another host. Tags
+//! belong to one site, or to each.
 //!
-//! Files of a root are never out of date, so that a purge of addresses leaves them; one of everything takes them, too.
+//! Files of a root are never out of date, so a purge of addresses leaves them. A purge of everything removes them, too.
 
 mod count;
 pub(super) mod method;
@@ -26,40 +26,40 @@ use super::shared::Shared;
 use crate::key::KeyError;
 use targets::{Scope, Target};
 
-/// What is to be purged, and how hard.
+/// A purge request: its subjects, and whether it is hard or soft.
 #[derive(Debug)]
 pub(crate) struct PurgeRequest {
     pub(crate) subjects: Vec<Subject>,
     pub(crate) kind: Kind,
-    /// Whether to tell how many entries each subject meant, which takes a look at all of them.
+    /// Whether to count the entries of each subject, which reads all entries.
     pub(crate) counts: bool,
 }
 
-/// What is to be purged, in the operator's words.
+/// A subject, in the operator's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// An address, with all of its variants and further key parts.
     Url(String),
-    /// A tag of the site that has this host, and the cache group of this name of this host; or a tag of all sites.
+    /// A tag of the site of this host, and the cache group of this name of the host; or a tag of all sites.
     Tag { tag: String, host: Option<String> },
-    /// Addresses that begin so.
+    /// Addresses that begin with this.
     Prefix(String),
-    /// A host, without a port those of all ports.
+    /// A host; without a port, the host at all ports.
     Host(String),
-    /// All that is in the volume.
+    /// Everything in the volume.
     Everything,
 }
 
-/// What was done.
+/// The result of a purge request.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     kind: &'static str,
     purged: Vec<Purged>,
-    /// How often the volume's tables were too small meanwhile: more was purged than asked for then.
+    /// How often the volume's tables were too small, so that more was purged than requested.
     purge_overflows: u64,
 }
 
-/// One subject, and what came of it.
+/// One subject, and its result.
 #[derive(Debug, Serialize)]
 struct Purged {
     what: &'static str,
@@ -68,37 +68,35 @@ struct Purged {
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<String>,
     result: Effect,
-    /// How many entries it meant. Missing: nobody asked for it, or there are too many to count.
+    /// The number of its entries; missing if the request doesn't want it, or if the volume has too many to count.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<u64>,
 }
 
-/// What came of a purge.
+/// The result of one subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Effect {
-    /// Something was there.
+    /// An entry was there.
     Found,
-    /// Nothing was there.
+    /// No entry was there.
     Absent,
-    /// It holds for what there is, which nobody has counted.
+    /// All its entries are purged; their number is unknown.
     Accepted,
 }
 
-/// Why nothing was purged, or not all.
+/// The reason for which nothing was purged, or not all.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PurgeError {
     #[error(
-        "`{0}` is no address; give it whole, such as http://example.org/page, with what isn't ASCII percent-encoded"
+        "`{0}` is not an address; give a whole one, such as http://example.org/page, with percent-encoding for non-ASCII characters"
     )]
     Url(String),
-    #[error("`{text}` has no entry: {source}")]
+    #[error("`{text}` can't have an entry: {source}")]
     Key { text: String, source: KeyError },
-    #[error(
-        "`{0}` names no whole host; give a prefix such as http://example.org/shop/, with the slash behind the host"
-    )]
+    #[error("`{0}` has no whole host; give a prefix such as http://example.org/shop/, with the slash after the host")]
     Prefix(String),
-    #[error("`{0}` is no host; give one alone, such as example.org or example.org:8080")]
+    #[error("`{0}` is not a host; give a host alone, such as example.org or example.org:8080")]
     Host(String),
     #[error("no site of this server has the host {0}")]
     NoSite(String),
@@ -106,7 +104,7 @@ pub(crate) enum PurgeError {
     EmptyTag,
     #[error("the volume could not be purged: {0}")]
     Volume(#[from] eyewall::Error),
-    #[error("the purge broke off; the server's log says why")]
+    #[error("the purge failed; the server's log says why")]
     BrokeOff,
 }
 
@@ -127,11 +125,11 @@ impl PurgeError {
 /// Carries out a purge request, in a thread that may wait for locks.
 ///
 /// # Errors
-/// [`PurgeError`]. But for [`PurgeError::Volume`] and [`PurgeError::BrokeOff`] nothing was purged then.
+/// [`PurgeError`]. Nothing was purged, except with [`PurgeError::Volume`] and [`PurgeError::BrokeOff`].
 pub(crate) async fn purge(shared: &Arc<Shared>, purge_request: PurgeRequest) -> Result<Report, PurgeError> {
     let shared = Arc::clone(shared);
     let purging = tokio::task::spawn_blocking(move || shared.purge(&purge_request));
-    // A panic was told by its thread.
+    // The thread has logged its panic.
     purging.await.unwrap_or(Err(PurgeError::BrokeOff))
 }
 
@@ -140,7 +138,7 @@ impl Shared {
         let scope = Scope::of(&self.config);
         let targets: Vec<Target> =
             purge_request.subjects.iter().map(|subject| Target::of(&scope, subject)).collect::<Result<_, _>>()?;
-        // Of a single key nothing is noted that could overflow, and the count has its price.
+        // The purge of a single key can't overflow a table, and reading the counter costs time.
         let is_noted = targets.iter().any(Target::is_noted);
         let overflows = || if is_noted { self.pages.store.purge_overflows() } else { Ok(0) };
         let before = overflows()?;
@@ -161,7 +159,7 @@ impl Shared {
 }
 
 impl Purged {
-    /// Names are told as they were understood, which for addresses is as they stand in keys.
+    /// The result has the names as Eyewall understood them: addresses as they are in keys.
     fn of(subject: &Subject, target: Target, result: Effect, entries: Option<u64>) -> Self {
         let (what, name, host) = match subject {
             Subject::Url(_) => ("url", target.into_name(), None),

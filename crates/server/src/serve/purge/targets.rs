@@ -1,4 +1,4 @@
-//! What the subjects of a purge request mean in keys and tags.
+//! The targets of a purge request: the keys, tags and prefixes of its subjects.
 
 use eyewall::Purge as Kind;
 use http::Uri;
@@ -10,7 +10,7 @@ use crate::serve::proxy::tags;
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::store::PurgeTarget;
 
-/// What is to be done for a subject.
+/// The target of a subject.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// An address, under each scheme.
@@ -20,7 +20,7 @@ pub(super) enum Target {
     Everything,
 }
 
-/// As it stands in keys, and the tag that its entries carry where it has several keys.
+/// The address as it is in keys, and the tag of its entries if it has several keys.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Address {
     address: String,
@@ -37,16 +37,16 @@ impl Address {
     }
 }
 
-/// What subjects are understood by.
+/// The configuration that gives subjects their targets.
 pub(super) struct Scope<'a> {
     pub(super) sites: &'a Sites,
-    /// Those that keys begin with. A purge means all of them, whichever it names: who purges `https://` may come past the proxy
-    /// by which others come, and who edits a page means it however it is asked for.
+    /// The schemes of keys. A purge covers all of them, whichever it names: the operator may not know by which scheme a proxy asks,
+    /// and wants to purge the page under each.
     pub(super) schemes: &'static [Scheme],
 }
 
 impl<'a> Scope<'a> {
-    /// Where no proxy is trusted, nothing comes by `https`.
+    /// Without a trusted proxy, no request has `https`.
     pub(super) fn of(config: &'a Config) -> Self {
         let has_https = !config.server.trusted_proxies.is_empty();
         let schemes: &[Scheme] = if has_https { &[Scheme::Http, Scheme::Https] } else { &[Scheme::Http] };
@@ -68,7 +68,7 @@ impl<'a> Scope<'a> {
 
 impl Target {
     /// # Errors
-    /// Those of [`PurgeError`] that the subject itself is to blame for.
+    /// The [`PurgeError`]s of a wrong subject.
     pub(super) fn of(scope: &Scope<'_>, subject: &Subject) -> Result<Self, PurgeError> {
         match subject {
             Subject::Url(text) => of_url(scope, text),
@@ -79,7 +79,7 @@ impl Target {
         }
     }
 
-    /// Whether the volume has to remember it.
+    /// Whether the volume has to remember the purge.
     pub(super) fn is_noted(&self) -> bool {
         !matches!(self, Self::Address(keys) if keys.iter().all(|key| key.tag.is_none()))
     }
@@ -93,7 +93,7 @@ impl Target {
                 }
                 return Ok(match was_there {
                     true => Effect::Found,
-                    // There may be entries under other keys.
+                    // The address may have entries under other keys.
                     false if self.is_noted() => Effect::Accepted,
                     false => Effect::Absent,
                 });
@@ -107,7 +107,7 @@ impl Target {
         many.map(|()| Effect::Accepted).map_err(PurgeError::from)
     }
 
-    /// The address, or the prefix, as it stands in the first key.
+    /// The address, or the prefix, as it is in the first key.
     pub(super) fn into_name(self) -> Option<String> {
         match self {
             Self::Address(keys) => keys.into_iter().next().map(|key| key.address),
@@ -167,7 +167,7 @@ fn of_prefix(scope: &Scope<'_>, text: &str) -> Result<Target, PurgeError> {
         return Err(no_prefix());
     }
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-    // What is behind the last slash is the beginning of a name, which may look like a step but be none.
+    // The text after the last slash is the beginning of a name, so `.` or `..` may be the beginning of a longer name.
     let name_start = if query.is_some() { path.len() } else { path.rfind('/').map_or(0, |slash| slash + 1) };
     let (folder, name) = path.split_at(name_start);
     let folders = scope.keys(&host, &folder.parse().map_err(|_| no_prefix())?, text)?;
@@ -195,7 +195,7 @@ fn of_host(scope: &Scope<'_>, text: &str) -> Result<Target, PurgeError> {
     Ok(Target::Prefixes(prefixes))
 }
 
-/// Host and the rest of an address. Its scheme is of no account ([`Scope`]), but that each has a default port of its own.
+/// Host and the rest of an address. Its scheme doesn't count ([`Scope`]), except for its default port.
 fn split(text: &str) -> Option<(RequestHost, &str)> {
     let (scheme, rest) = text.split_once("://")?;
     let (authority, target) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_put_through_the_rules_of_their_site() {
+    fn addresses_get_the_keys_of_their_site() {
         for (text, expected) in [
             ("http://example.org/a", "http://example.org/a"),
             ("https://www.example.org:443/a/./b?z=1&ref=x&a=2#part", "http://example.org/a/b?a=2&z=1"),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_one_of_a_whole_host() {
+    fn a_prefix_has_a_whole_host() {
         for (text, expected) in [
             ("http://example.org/", "http://example.org/"),
             ("https://www.example.org/a/../b/c", "http://example.org/b/c"),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_that_of_all_ports_or_of_one() {
+    fn a_host_means_all_ports_or_one() {
         for (text, expected) in [
             ("www.example.org", &["http://example.org/", "http://example.org:"][..]),
             ("example.org:80", &["http://example.org/"]),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_one_of_a_site_or_of_each() {
+    fn a_tag_belongs_to_a_site_or_to_each() {
         let tags = |host: Option<&str>| {
             target(&Subject::Tag { tag: "post-7".to_owned(), host: host.map(str::to_owned) }).unwrap()
         };
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_proxy_may_say_https_a_purge_means_that_too() {
+    fn with_a_trusted_proxy_a_purge_also_covers_https() {
         let config = config::parse(&format!("[server]\ntrusted_proxies = [\"::1\"]\n{SITES}")).unwrap();
         let target = |subject: Subject| Target::of(&Scope::of(&config), &subject).unwrap();
         let Target::Address(keys) = target(Subject::Url("https://a.shops.example/a".to_owned())) else {

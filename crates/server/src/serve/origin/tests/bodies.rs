@@ -1,4 +1,4 @@
-//! Bodies of requests go to the origin as they come, once, and trailers come through in both directions.
+//! Bodies of requests are streamed to the origin once, and trailers pass in both directions.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use super::client::{Reply, ask, connect, parse};
 use super::scripted::{Origin, nobody, respond};
 use super::{front, settings};
 
-/// Reads up to and with these bytes.
+/// Reads up to the end of these bytes.
 fn read_until(stream: &mut TcpStream, end: &[u8]) -> String {
     let mut bytes = Vec::new();
     while !bytes.ends_with(end) {
@@ -46,7 +46,7 @@ fn a_piece_is_at_the_origin_before_the_next_is_sent() {
 }
 
 #[test]
-fn a_client_that_expects_to_be_asked_to_go_on_is_asked() {
+fn a_client_that_expects_100_continue_gets_it() {
     let origin = Origin::raw(|_, stream| {
         read_until(stream, b"body");
         respond(stream, 200, "", 4, b"done");
@@ -81,7 +81,7 @@ fn trailers_that_were_announced_come_through() {
 }
 
 #[test]
-fn what_has_a_body_or_changes_something_is_sent_once() {
+fn requests_with_a_body_or_an_effect_are_sent_once() {
     for (method, length, times) in [("POST", "0", 1), ("PATCH", "0", 1), ("DELETE", "4", 1), ("DELETE", "0", 2)] {
         let origin = Origin::raw(|_, _| {});
         let mut client = connect(front(settings([origin.url().as_str()])));
@@ -94,7 +94,7 @@ fn what_has_a_body_or_changes_something_is_sent_once() {
 }
 
 #[test]
-fn a_post_that_reached_nobody_is_told_to_have_failed() {
+fn a_post_that_reached_no_origin_fails() {
     let origin = Origin::counting("");
     let dead = format!("http://{}", nobody());
     let server = front(settings([dead.as_str(), &origin.url()]));
@@ -105,7 +105,7 @@ fn a_post_that_reached_nobody_is_told_to_have_failed() {
 #[test]
 fn a_client_that_stops_sending_is_to_blame_and_not_the_origin() {
     let origin = Origin::raw(|_, stream| {
-        // Until we are hung up on.
+        // Until the server closes.
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let mut settings = settings([origin.url().as_str()]);
@@ -120,7 +120,7 @@ fn a_client_that_stops_sending_is_to_blame_and_not_the_origin() {
 fn a_body_that_turns_out_too_large_is_refused() {
     for (chunks, status) in [("5\r\nfirst\r\n0\r\n\r\n", 200), ("5\r\nfirst\r\n1\r\nx\r\n0\r\n\r\n", 413)] {
         let origin = Origin::raw(|_, stream| {
-            // It ends early where the server breaks off.
+            // It ends early if the server closes.
             let mut bytes = Vec::new();
             let mut byte = [0];
             while !bytes.ends_with(b"\r\n0\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count > 0) {

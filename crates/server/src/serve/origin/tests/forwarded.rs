@@ -1,4 +1,4 @@
-//! What the origin is told of the client, and by which name it is asked.
+//! The origin gets true fields about the client, and the right host.
 
 use http::HeaderValue;
 

@@ -1,4 +1,4 @@
-//! Active checks leave an origin out until it passes one; each round is one call.
+//! Health checks leave an origin out until it passes one; each round is one call.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::channel;
@@ -20,7 +20,7 @@ fn check() -> HealthCheck {
     }
 }
 
-/// How many of four requests are for the first of two origins.
+/// How many of four requests go to the first of two origins.
 fn chosen_first(origins: &Origins) -> usize {
     (0..4).filter(|_| origins.choose(None) == 0).count()
 }

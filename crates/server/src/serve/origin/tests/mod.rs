@@ -1,4 +1,4 @@
-//! Origins behind a small server that passes everything on: bodies, upgrades, and what is told of the client.
+//! Origins behind a small server that passes everything on: bodies, upgrades, and fields about the client.
 
 mod bodies;
 mod forwarded;
@@ -36,15 +36,14 @@ mod client;
 #[path = "../../../../tests/common/origin.rs"]
 mod scripted;
 
-/// Longer than any test should take: what is waited for so long will not come.
+/// Longer than any test should take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn settings<'a>(urls: impl IntoIterator<Item = &'a str>) -> Settings {
     Settings::new(urls.into_iter().map(|url| url.parse().unwrap()).collect(), PATIENCE)
 }
 
-/// Starts a server over these origins, on a runtime of one thread, as each worker has. It ends with the process of the
-/// tests.
+/// Starts a server for these origins, on a runtime of one thread, as each worker has. It ends with the process of the tests.
 fn front(settings: Settings) -> SocketAddr {
     let (sender, receiver) = channel();
     thread::spawn(move || {

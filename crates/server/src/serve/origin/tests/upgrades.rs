@@ -1,4 +1,4 @@
-//! A change of protocol: both sides are joined if the origin agrees; else its response is one like any other.
+//! An upgrade joins both sides if the origin agrees; otherwise its response is an ordinary one.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -10,7 +10,7 @@ use super::{front, settings};
 const ASKED: &str = "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
 #[test]
-fn both_sides_speak_past_us_until_one_ends() {
+fn both_sides_are_joined_until_one_closes() {
     let origin = Origin::raw(|_, stream| {
         let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nhello";
         stream.write_all(head.as_bytes()).unwrap();
@@ -39,7 +39,7 @@ fn both_sides_speak_past_us_until_one_ends() {
 }
 
 #[test]
-fn an_origin_that_does_not_want_to_answers_as_ever() {
+fn an_origin_that_refuses_the_upgrade_answers_as_usual() {
     let origin = Origin::counting("");
     let reply =
         ask(front(settings([origin.url().as_str()])), "GET", "/", &["Connection: upgrade", "Upgrade: websocket"]);
@@ -47,7 +47,7 @@ fn an_origin_that_does_not_want_to_answers_as_ever() {
 }
 
 #[test]
-fn an_origin_that_does_not_say_to_what_is_not_believed() {
+fn a_101_without_a_protocol_is_refused() {
     let origin = Origin::raw(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\r\n");
     });
@@ -57,7 +57,7 @@ fn an_origin_that_does_not_say_to_what_is_not_believed() {
 }
 
 #[test]
-fn the_field_alone_asks_for_nothing() {
+fn the_field_alone_is_no_upgrade() {
     let origin = Origin::counting("");
     ask(front(settings([origin.url().as_str()])), "GET", "/", &["Upgrade: websocket"]);
     assert_eq!(origin.asked()[0].field("upgrade"), "");

@@ -1,4 +1,4 @@
-//! What lies ready is answered on a shorter way. Nobody can tell by the answer, nor by those before and behind it.
+//! The fast path answers hits in memory. Its responses, and those before and after them, are the same as on the full path.
 
 use std::io::{Read as _, Write as _};
 
@@ -6,10 +6,10 @@ use crate::common::client::{Reply, connect};
 use crate::common::origin::{Asked, Origin, respond};
 use crate::common::server::Server;
 
-/// Makes a request one for the full path; nobody looks at it.
+/// A field that forces the full path, and has no other effect.
 const FULL_PATH: &str = "TE: trailers";
 
-/// Status and fields by name, without what depends on the second.
+/// Status and fields by name, without those that depend on the second.
 fn told(reply: &Reply) -> (u16, Vec<(&str, &str)>) {
     fn timeless((name, value): &(String, String)) -> &str {
         match name.as_str() {
@@ -46,7 +46,7 @@ fn site(asked: &Asked) -> (u16, String, Vec<u8>) {
 }
 
 #[test]
-fn both_ways_give_the_same_answer() {
+fn both_paths_give_the_same_response() {
     let origin = Origin::answering(site);
     let server = Server::over_site(
         &origin.url(),
@@ -95,7 +95,7 @@ fn both_ways_give_the_same_answer() {
 }
 
 #[test]
-fn a_client_that_demands_something_is_heard() {
+fn a_client_with_conditions_gets_the_full_path() {
     let origin = Origin::counting("Cache-Control: max-age=60\r\nETag: \"a\"");
     let server = Server::over_origin(&origin.url());
     server.get("/");
@@ -126,7 +126,7 @@ fn replies(mut bytes: &[u8]) -> Vec<(u16, String)> {
 }
 
 #[test]
-fn answers_keep_the_order_of_their_requests() {
+fn responses_keep_the_order_of_their_requests() {
     let origin = Origin::raw(|asked, stream| {
         let length: usize = asked.field("content-length").parse().unwrap_or(0);
         let mut body = vec![0; length];
@@ -162,14 +162,14 @@ fn answers_keep_the_order_of_their_requests() {
         (200, "GET /other ".to_owned()),
         page,
     ];
-    // At once, and in pieces that end anywhere.
+    // At once, and in pieces of any length.
     for piece_bytes in [all.len(), 100, 7] {
         let mut client = connect(server.address);
         for piece in all.as_bytes().chunks(piece_bytes) {
             client.write_all(piece).unwrap();
         }
         let mut bytes = Vec::new();
-        // What was behind the last request wasn't read, so that the connection may be reset behind the last answer.
+        // The server didn't read the bytes after the last request, so it may reset the connection after the last response.
         let _ = client.read_to_end(&mut bytes);
         assert_eq!(replies(&bytes), expected, "in pieces of {piece_bytes}");
     }
