@@ -26,7 +26,7 @@ const BUSY: Duration = Duration::from_secs(10);
 /// When to try again where the folder can't be written.
 const FOLDER_AGAIN: Duration = Duration::from_mins(1);
 
-/// The least and the most time between two rounds over all sets.
+/// The least and the most time from the beginning of a round over all sets to that of the next.
 const ROUND_MIN: Duration = Duration::from_secs(1);
 const ROUND_MAX: Duration = Duration::from_hours(24);
 
@@ -112,11 +112,12 @@ impl Worker {
 
     async fn work(&mut self) {
         loop {
-            let mut next = self.clock.now() + ROUND_MAX;
+            let began = self.clock.now();
+            let mut next = began + ROUND_MAX;
             for index in 0..self.sets.len() {
                 next = next.min(self.step(index).await);
             }
-            self.clock.sleep_until(next.max(self.clock.now() + ROUND_MIN)).await;
+            self.clock.sleep_until(next.max(began + ROUND_MIN)).await;
         }
     }
 
