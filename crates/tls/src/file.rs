@@ -81,7 +81,7 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
 /// A lock among processes: flock on a file of its own, which stays. It ends when it is dropped, and with its process.
 #[derive(Debug)]
 pub(crate) struct FileLock {
-    _file: File,
+    file: File,
 }
 
 impl FileLock {
@@ -89,14 +89,14 @@ impl FileLock {
     pub(crate) fn wait(path: &Path) -> io::Result<Self> {
         let file = Self::open(path)?;
         flock(&file, FlockOperation::LockExclusive)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 
     /// Takes the lock; `None` where another has it.
     pub(crate) fn try_take(path: &Path) -> io::Result<Option<Self>> {
         let file = Self::open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Self { _file: file })),
+            Ok(()) => Ok(Some(Self { file })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -104,6 +104,13 @@ impl FileLock {
 
     fn open(path: &Path) -> io::Result<File> {
         OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+    }
+}
+
+impl Drop for FileLock {
+    /// Closing the file isn't enough: a child that another thread just forked has it, too, until it executes its program.
+    fn drop(&mut self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 

@@ -46,13 +46,13 @@ impl Answering {
     }
 
     /// HTTP-01 at a port of its own.
-    pub(crate) fn http(challenges: impl Fn() -> Vec<Arc<Challenges>> + Send + 'static) -> Self {
+    pub(crate) fn http(challenges: impl Fn() -> Option<Arc<Challenges>> + Send + 'static) -> Self {
         Self::tcp(move |mut stream| {
             let mut line = String::new();
             let _ = BufReader::new(&stream).read_line(&mut line);
             let path = line.split(' ').nth(1).unwrap_or_default();
             let token = path.strip_prefix(HTTP_PATH).unwrap_or_default();
-            let answer = challenges().iter().find_map(|challenges| challenges.http_response(token));
+            let answer = challenges().and_then(|challenges| challenges.http_response(token));
             let (status, body) = answer.map_or(("404 Not Found", String::new()), |body| ("200 OK", body));
             let bytes = body.len();
             let _ = write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {bytes}\r\nConnection: close\r\n\r\n{body}");

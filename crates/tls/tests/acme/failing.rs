@@ -16,17 +16,23 @@ use crate::site::{HOUR, Site, set, wait_failing, wait_valid};
 #[test]
 fn a_challenge_that_fails_is_explained_and_another_kind_is_tried() {
     let Some(mut site) = Site::new(ChallengeKind::Http01) else { return };
-    // Nothing answers at port 443 as long as nobody answers at all.
     site.settings.challenges = vec![ChallengeKind::TlsAlpn01, ChallengeKind::Http01];
-    let acme = site.acme(&[&["example.org"]]);
-    site.be_silent();
-    let status = wait_failing(&acme, 1);
-    let error = status.error.unwrap();
-    assert!(error.contains("could not validate example.org by "), "{error}");
+    let names = &["example.org"];
+    let acme = site.silent_acme(&[names]);
+    let error = wait_failing(&acme, 1).error.unwrap();
+    assert!(error.contains("could not validate example.org by tls-alpn-01: "), "{error}");
+    site.step(HOUR / 12);
+    let error = wait_failing(&acme, 2).error.unwrap();
+    assert!(error.contains("could not validate example.org by http-01: ") && error.contains("404"), "{error}");
+    // What the orders left is gone.
+    for kind in ["http", "tls"] {
+        let folder = acme.files(&set(names)).certificate.parent().unwrap().join("../challenges").join(kind);
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
+    }
     drop(acme);
-    // The operator mends it, and starts anew. Ten minutes later it is tried.
-    site.step(HOUR);
-    let acme = site.acme(&[&["example.org"]]);
+    // The operator mends it.
+    let acme = site.acme(&[names]);
+    site.step(HOUR / 12);
     wait_valid(&acme);
 }
 

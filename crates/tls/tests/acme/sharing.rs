@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use eyewall_tls::acme::{ChallengeKind, SetState};
+use eyewall_tls::acme::{Acme, ChallengeKind, SetState};
 
 use crate::pebble::PATIENCE;
 use crate::site::{DAY, Site, chain, identity, wait, wait_valid};
@@ -15,7 +15,7 @@ fn one_certificate_is_ordered_and_any_process_answers() {
     let processes: Vec<_> = (0..4).map(|_| site.acme(&[names])).collect();
     let deadline = Instant::now() + PATIENCE;
     while !processes.iter().all(|acme| acme.status()[0].state == SetState::Valid) {
-        assert!(Instant::now() < deadline, "{:?}", processes.iter().map(|acme| acme.status()).collect::<Vec<_>>());
+        assert!(Instant::now() < deadline, "{:?}", processes.iter().map(Acme::status).collect::<Vec<_>>());
         std::thread::sleep(Duration::from_millis(5));
         // Who didn't get the lock looks again in a while.
         site.step(Duration::from_secs(1));

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use eyewall_tls::acme::{Acme, AcmeSettings, ChallengeKind, Challenges, SetState, SetStatus};
@@ -11,24 +11,50 @@ use eyewall_tls::{Certificates, HostFiles, Identity, Watched};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::answering::Answering;
+use crate::answering::{Answering, shake};
 use crate::pebble::{PATIENCE, Pebble, program};
 
 pub(crate) const HOUR: Duration = Duration::from_hours(1);
 pub(crate) const DAY: Duration = Duration::from_hours(24);
+
+/// Who answers the authority just now. It waits until that is decided.
+#[derive(Default)]
+struct Answers(Mutex<Answerer>, Condvar);
+
+#[derive(Default)]
+enum Answerer {
+    #[default]
+    Undecided,
+    Nobody,
+    Process(Arc<Challenges>),
+}
+
+impl Answers {
+    fn decide(&self, answerer: Answerer) {
+        *self.0.lock().unwrap() = answerer;
+        self.1.notify_all();
+    }
+
+    fn wait(&self) -> Option<Arc<Challenges>> {
+        let is_undecided = |answerer: &mut Answerer| matches!(answerer, Answerer::Undecided);
+        match &*self.1.wait_while(self.0.lock().unwrap(), is_undecided).unwrap() {
+            Answerer::Process(challenges) => Some(challenges.clone()),
+            Answerer::Undecided | Answerer::Nobody => None,
+        }
+    }
+}
 
 pub(crate) struct Site {
     pub(crate) pebble: Pebble,
     pub(crate) settings: AcmeSettings,
     pub(crate) clock: Arc<SteppedClock>,
     folder: TempDir,
-    /// Who answers at port 80 just now.
-    answers: Arc<Mutex<Vec<Arc<Challenges>>>>,
+    answers: Arc<Answers>,
     _servers: [Answering; 3],
 }
 
 impl Site {
-    /// `None` where there is no Pebble. The server answers at port 443 only in a site of TLS-ALPN-01, and else at port 80.
+    /// `None` where there is no Pebble.
     pub(crate) fn new(kind: ChallengeKind) -> Option<Self> {
         Self::with(kind, &json!({}))
     }
@@ -39,15 +65,15 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("records");
         std::fs::create_dir(&records).unwrap();
-        let answers: Arc<Mutex<Vec<Arc<Challenges>>>> = Arc::default();
-        let (http, dns) = (Answering::http(reader(&answers)), Answering::dns(records));
-        // Made before there are challenges: a table of its own for each.
-        let told = reader(&answers);
+        let answers: Arc<Answers> = Arc::default();
+        let [of_http, of_tls] = [0, 1].map(|_| answers.clone());
+        let http = Answering::http(move || of_http.wait());
         let tls = Answering::tcp(move |stream| {
-            for challenges in told() {
-                crate::answering::shake(&stream, Arc::new(Certificates::new(Some(challenges))));
+            if let Some(challenges) = of_tls.wait() {
+                shake(&stream, Arc::new(Certificates::new(Some(challenges))));
             }
         });
+        let dns = Answering::dns(records);
         let pebble = Pebble::start(&program, http.port(), tls.port(), dns.address(), more);
         let mut settings = AcmeSettings::new(folder.path().join("state"));
         settings.directory = pebble.directory();
@@ -55,8 +81,7 @@ impl Site {
         settings.contacts = vec!["operator@example.org".to_owned()];
         settings.challenges = vec![kind];
         let clock = Arc::new(SteppedClock::new(SystemTime::now()));
-        let site = Self { pebble, settings, clock, folder, answers, _servers: [http, tls, dns] };
-        Some(site)
+        Some(Self { pebble, settings, clock, folder, answers, _servers: [http, tls, dns] })
     }
 
     /// A command that sets and clears TXT records of this site's DNS server, and logs its calls.
@@ -90,15 +115,20 @@ esac
 
     /// A process that gets certificates for sets of names, and whose server answers.
     pub(crate) fn acme(&self, sets: &[&[&str]]) -> Acme {
-        let sets: Vec<Vec<String>> = sets.iter().map(|names| set(names)).collect();
-        let acme = Acme::start(self.settings.clone(), &sets, self.clock.clone()).unwrap();
-        *self.answers.lock().unwrap() = vec![acme.challenges().clone()];
+        let acme = self.start(sets);
+        self.answers.decide(Answerer::Process(acme.challenges().clone()));
         acme
     }
 
-    /// No server answers from now on.
-    pub(crate) fn be_silent(&self) {
-        self.answers.lock().unwrap().clear();
+    /// A process that gets certificates. Its server answers no authority.
+    pub(crate) fn silent_acme(&self, sets: &[&[&str]]) -> Acme {
+        self.answers.decide(Answerer::Nobody);
+        self.start(sets)
+    }
+
+    fn start(&self, sets: &[&[&str]]) -> Acme {
+        let sets: Vec<Vec<String>> = sets.iter().map(|names| set(names)).collect();
+        Acme::start(self.settings.clone(), &sets, self.clock.clone()).unwrap()
     }
 
     /// Time goes on by this much.
@@ -109,11 +139,6 @@ esac
     pub(crate) fn now(&self) -> SystemTime {
         self.clock.now()
     }
-}
-
-fn reader(answers: &Arc<Mutex<Vec<Arc<Challenges>>>>) -> impl Fn() -> Vec<Arc<Challenges>> + Send + 'static {
-    let answers = answers.clone();
-    move || answers.lock().unwrap().clone()
 }
 
 pub(crate) fn set(names: &[&str]) -> Vec<String> {
