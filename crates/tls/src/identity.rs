@@ -107,7 +107,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads an identity. That it is expired is no error: see [`Identity::warnings`].
+    /// Reads an identity. An expired certificate is no error: see [`Identity::warnings`].
     ///
     /// # Errors
     /// Each names the file and says what to do.
@@ -115,8 +115,11 @@ impl Identity {
         let read = |path: &Path| {
             file::read_secret(path).map_err(|source| IdentityError::Unreadable { path: path.to_owned(), source })
         };
-        let chain = chain(&files.certificate, &read(&files.certificate)?)?;
-        let key = key(&files.key, &read(&files.key)?)?;
+        let certificate = read(&files.certificate)?;
+        // One file is read once: it may be replaced meanwhile.
+        let other = if files.key == files.certificate { None } else { Some(read(&files.key)?) };
+        let chain = chain(&files.certificate, &certificate)?;
+        let key = key(&files.key, other.as_ref().unwrap_or(&certificate))?;
         let ocsp = files.ocsp.as_deref().map(read).transpose()?.map(|response| response.to_vec());
         Self::new(files, chain, &key, ocsp)
     }
@@ -188,7 +191,7 @@ impl Identity {
         self.left(now).as_secs() / (24 * 60 * 60)
     }
 
-    /// What an operator should know of an identity that can be used all the same, a sentence each.
+    /// Problems of an identity that can be used all the same, a sentence for each.
     pub fn warnings(&self, now: SystemTime) -> Vec<&'static str> {
         let mut warnings = Vec::new();
         if self.left(now).is_zero() {

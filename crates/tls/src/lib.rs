@@ -4,7 +4,7 @@
 //! | module | what it knows |
 //! |---|---|
 //! | [`Identity`] | a certificate chain with its key, from PEM files |
-//! | [`Certificates`] | who gets which: the table that rustls asks |
+//! | [`Certificates`] | the identities of all hosts; rustls asks it in each handshake |
 //! | [`Watched`] | files of identities, read again when they change |
 //! | [`Tickets`] | session tickets, and the file of their keys |
 //! | [`server_config`] | versions, ALPN, tickets: the configuration of rustls |
@@ -54,8 +54,9 @@
 //!
 //! # Hazards
 //!
-//! - Who can write the state folder or the file of keys can pretend to be the server. They belong to the server's user, and to nobody else.
-//! - File systems without `flock`, as some network file systems are, don't keep processes from ordering the same certificate twice.
+//! - A user who can write the state folder, or read the file of keys, can impersonate the server or read its traffic. Both belong to the
+//!   server's user alone.
+//! - On a file system without `flock`, as some network file systems are, processes may order the same certificate twice.
 
 #![forbid(unsafe_code)]
 

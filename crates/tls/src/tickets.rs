@@ -11,8 +11,8 @@
 //! start                    12 h                    24 h                    36 h
 //!   | makes and reads tickets | only reads tickets                           | is gone
 //! ```
-//! Whoever learns a key can read the connections that were resumed by its tickets in TLS 1.2. So a key that is dropped is overwritten in
-//! memory, and replaced in the file.
+//! An attacker who learns a key can decrypt the connections of TLS 1.2 that its tickets resumed. So a dropped key is overwritten in memory,
+//! and the file is replaced by one without it.
 
 use std::fmt;
 use std::io;
@@ -173,7 +173,7 @@ impl Tickets {
         if !is_due(self.keys.load().iter().map(|key| key.start), now) {
             return Ok(is_read);
         }
-        // Who has the lock does it; the others read the file when it is there.
+        // One process makes the key under the lock; the others read the file afterwards.
         let lock = file::lock_of(&source.path);
         let Some(_lock) = FileLock::try_take(&lock).map_err(|error| source.failed(error))? else { return Ok(is_read) };
         let mut secrets = source.read()?;

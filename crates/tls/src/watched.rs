@@ -14,7 +14,7 @@ pub struct HostFiles {
     pub hosts: Vec<String>,
     /// The identities' files.
     pub files: Vec<IdentityFiles>,
-    /// Whether files may be missing as yet, since [`crate::acme`] is going to write them.
+    /// Whether files may be missing or unusable as yet, since [`crate::acme`] is going to write them.
     pub may_be_missing: bool,
 }
 
@@ -63,7 +63,7 @@ impl Watched {
     /// Reads all files. Nothing comes of it before [`Watched::publish`], so that a server can check a new configuration and refuse it.
     ///
     /// # Errors
-    /// That of the first files that give no identity, except where they are missing and may be.
+    /// That of the first files that give no identity, except where they may be missing.
     pub fn open(hosts: Vec<HostFiles>) -> Result<Self, IdentityError> {
         let hosts = hosts.into_iter().map(WatchedHost::open).collect::<Result<_, _>>()?;
         Ok(Self { hosts })
@@ -107,7 +107,7 @@ impl WatchedHost {
             let stamps = stamps(&files);
             let identity = match Identity::load(&files) {
                 Ok(identity) => Some(Arc::new(identity)),
-                Err(error) if may_be_missing && error.is_missing() => None,
+                Err(_) if may_be_missing => None,
                 Err(error) => return Err(error),
             };
             identities.push(WatchedIdentity { files, stamps, identity });
@@ -205,6 +205,9 @@ mod tests {
         let path = folder.path().join("later.pem");
         let files = IdentityFiles { certificate: path.clone(), key: path, ocsp: None };
         assert!(Watched::open(vec![host(&files, false)]).unwrap_err().is_missing());
+        folder.file("later.pem", "cut off");
+        Watched::open(vec![host(&files, true)]).unwrap();
+        std::fs::remove_file(folder.path().join("later.pem")).unwrap();
         let mut watched = Watched::open(vec![host(&files, true)]).unwrap();
         let certificates = Certificates::new(None);
         watched.publish(&certificates);

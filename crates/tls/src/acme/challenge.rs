@@ -1,4 +1,4 @@
-//! What an authority asks for to see that a name is ours (RFC 8555, section 8).
+//! Answers that prove to an authority that a name is ours (RFC 8555, section 8).
 //!
 //! ```text
 //! FOLDER/http/TOKEN    the key authorization, as HTTP-01 wants it
@@ -44,8 +44,8 @@ impl ChallengeKind {
     }
 }
 
-/// How the authority finds the answers is the server's business: it calls [`Challenges::http_response`], and gives this to
-/// [`Certificates::new`](crate::Certificates::new).
+/// The answers of all orders under way. The server gives the authority access to them: it calls [`Challenges::http_response`] at port 80, and
+/// gives this to [`Certificates::new`](crate::Certificates::new) for port 443.
 #[derive(Debug)]
 pub struct Challenges {
     http: PathBuf,
@@ -97,7 +97,11 @@ impl Challenges {
 
     /// `digest` is the SHA-256 of the key authorization in base64url.
     pub(super) fn put_tls(&self, name: &str, digest: &str) -> io::Result<()> {
-        file::replace(&self.tls.join(server_name(name)), digest.as_bytes())
+        let name = server_name(name);
+        if !is_host(&name) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the authority's name is none"));
+        }
+        file::replace(&self.tls.join(name), digest.as_bytes())
     }
 
     pub(super) fn remove_http(&self, token: &str) {
@@ -107,7 +111,10 @@ impl Challenges {
     }
 
     pub(super) fn remove_tls(&self, name: &str) {
-        let _ = std::fs::remove_file(self.tls.join(server_name(name)));
+        let name = server_name(name);
+        if is_host(&name) {
+            let _ = std::fs::remove_file(self.tls.join(name));
+        }
     }
 
     /// Removes what processes left that died during an order.
@@ -206,6 +213,7 @@ mod tests {
         for name in ["example.net", "..", "../http", "a/b", ""] {
             assert!(challenges.tls_identity(name).is_none(), "{name:?}");
         }
+        assert!(challenges.put_tls("../x", "y").is_err());
         challenges.put_tls("example.net", "not a digest").unwrap();
         assert!(challenges.tls_identity("example.net").is_none());
         challenges.remove_tls("example.org");

@@ -2,7 +2,7 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | `settings` | what the operator decides, checked |
+//! | `settings` | the operator's settings, checked |
 //! | `account` | the account at the authority |
 //! | `challenge` | the answers for an authority that asks |
 //! | `dns` | the operator's command that sets TXT records |
@@ -47,7 +47,7 @@ use crate::clock::{Clock, locked};
 use crate::identity::IdentityFiles;
 use state::State;
 
-/// Why ACME can't be begun: something in the settings, or of the system.
+/// Why ACME can't start: a wrong setting, or something that the system doesn't give.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcmeError {
@@ -83,7 +83,7 @@ pub enum AcmeError {
     Library(#[from] rustls::Error),
 }
 
-/// How far a set of names is.
+/// The state of a set of names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SetState {
@@ -98,12 +98,12 @@ pub enum SetState {
     Failing,
 }
 
-/// What is to be said of a set of names.
+/// The status of a set of names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetStatus {
     /// The names.
     pub names: Vec<String>,
-    /// How far they are.
+    /// The state that the set is in.
     pub state: SetState,
     /// Until when the certificate is valid, if there is one.
     pub not_after: Option<SystemTime>,
@@ -147,7 +147,11 @@ impl Acme {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(AcmeError::Thread)?;
         let thread = std::thread::Builder::new()
             .name("acme".to_owned())
-            .spawn(move || runtime.block_on(worker.run(stopped)))
+            .spawn(move || {
+                runtime.block_on(worker.run(stopped));
+                // The system may still be at a name that nobody waits for any more.
+                runtime.shutdown_background();
+            })
             .map_err(AcmeError::Thread)?;
         Ok(Self { state, challenges, statuses, stop: Some(stop), thread: Some(thread) })
     }
@@ -163,7 +167,7 @@ impl Acme {
         IdentityFiles { certificate: path.clone(), key: path, ocsp: None }
     }
 
-    /// How far the sets are, in the order in which they were given.
+    /// The status of each set, in the order in which they were given.
     pub fn status(&self) -> Vec<SetStatus> {
         locked(&self.statuses).clone()
     }

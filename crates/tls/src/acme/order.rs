@@ -178,6 +178,9 @@ async fn answer_challenge<'a>(
         Identifier::Ip(address) => address.to_string(),
         _ => return Err(OrderError::Unusable("an authorization is for no name".to_owned())),
     };
+    if !wanted.names.iter().any(|known| known.strip_prefix("*.").unwrap_or(known) == name) {
+        return Err(OrderError::Unusable(format!("it is about {name}, which wasn't asked for")));
+    }
     let missing = || OrderError::Unusable("a challenge is gone".to_owned());
     let mut challenge = authorization.challenge(kind_of(kind)).ok_or_else(missing)?;
     let (token, authorization) = (challenge.token.clone(), challenge.key_authorization());

@@ -77,7 +77,7 @@ pub(super) fn ask_again(now: SystemTime, wanted: Duration) -> SystemTime {
     now + wanted.clamp(MINUTE, DAY)
 }
 
-/// What came of the attempts to get a certificate. All processes share it by a file.
+/// The attempts to get a certificate. All processes share this by a file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attempts {
     /// Those that failed since the last success.

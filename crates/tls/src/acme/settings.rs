@@ -1,4 +1,4 @@
-//! What the operator decides.
+//! The operator's settings.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 /// The directory of Let's Encrypt for trials: it allows more orders, and nobody trusts its certificates.
 pub const LETS_ENCRYPT_STAGING: &str = "https://acme-staging-v02.api.letsencrypt.org/directory";
 
-/// Which authority, and how.
+/// The authority, and the way to get certificates from it.
 #[derive(Clone, Debug)]
 pub struct AcmeSettings {
     /// The address of the authority's directory, by https (RFC 8555, section 7.1.1).

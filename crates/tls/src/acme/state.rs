@@ -1,10 +1,10 @@
 //! The folder that processes share.
 //!
 //! ```text
-//! FOLDER/AUTHORITY/lock                  who has it works with the authority; the others read what comes of it
+//! FOLDER/AUTHORITY/lock                  its holder works with the authority; the other processes read the result
 //! FOLDER/AUTHORITY/account.json          the account and its key
 //! FOLDER/AUTHORITY/certificates/S.pem    the chain of a set of names, and its key
-//! FOLDER/AUTHORITY/certificates/S.json   what came of the attempts to get it
+//! FOLDER/AUTHORITY/certificates/S.json   the attempts to get it
 //! FOLDER/AUTHORITY/challenges/           answers for an authority that asks (challenge.rs)
 //! ```
 //! Files are 0600, folders 0700, and a file is replaced in one step. AUTHORITY is made of the address of the authority's directory, so that

@@ -218,7 +218,8 @@ impl Worker {
     /// Orders a certificate, if nobody else does just now and no failure forbids it.
     async fn attempt(&mut self, index: usize, now: SystemTime) -> io::Result<Next> {
         let Some(_lock) = self.state.try_lock()? else {
-            self.show(index, SetState::Waiting, now + BUSY, &Attempts::default());
+            let attempts = self.state.attempts(&self.sets[index].names);
+            self.show(index, SetState::Waiting, now + BUSY, &attempts);
             return Ok(Next::At(now + BUSY));
         };
         // Another process may have done it since.

@@ -11,7 +11,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::answering::Answering;
-use crate::site::{HOUR, Site, set, wait_failing, wait_valid};
+use crate::site::{HOUR, Site, set, wait, wait_failing, wait_valid};
 
 #[test]
 fn a_challenge_that_fails_is_explained_and_another_kind_is_tried() {
@@ -34,6 +34,25 @@ fn a_challenge_that_fails_is_explained_and_another_kind_is_tried() {
     let acme = site.acme(&[names]);
     site.step(HOUR / 12);
     wait_valid(&acme);
+}
+
+#[test]
+fn an_order_that_is_given_up_leaves_nothing_and_is_not_repeated_at_once() {
+    let Some(site) = Site::new(ChallengeKind::Http01) else { return };
+    let names = &["example.org"];
+    // The server takes the authority's question, and gives no answer.
+    let acme = site.slow_acme(&[names]);
+    let answers = acme.files(&set(names)).certificate.parent().unwrap().join("../challenges/http");
+    let count = || std::fs::read_dir(&answers).unwrap().count();
+    wait(&acme, "asked", |_| count() == 1 && site.pebble.count("Attempting to validate w/ HTTP") > 0);
+    drop(acme);
+    assert_eq!(count(), 0);
+    // A server that is restarted again and again doesn't spend the limits of its authority.
+    let status = wait_failing(&site.acme(&[names]), 1);
+    assert_eq!(status.error.as_deref(), Some("a process ended during the order"));
+    assert!(status.next.unwrap() > site.now());
+    site.step(HOUR);
+    wait_valid(&site.acme(&[names]));
 }
 
 #[test]

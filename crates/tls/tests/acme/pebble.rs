@@ -118,10 +118,14 @@ impl Pebble {
         let connection = ClientConnection::new(Arc::new(config), name).unwrap();
         let mut stream = StreamOwned::new(connection, TcpStream::connect(self.management).unwrap());
         let bytes = body.len();
-        write!(stream, "POST /set-renewal-info/ HTTP/1.0\r\nHost: a\r\nContent-Length: {bytes}\r\n\r\n{body}").unwrap();
-        let mut answer = [0; 12];
-        stream.read_exact(&mut answer).unwrap();
-        assert!(answer.ends_with(b"200"), "{}", String::from_utf8_lossy(&answer));
+        write!(
+            stream,
+            "POST /set-renewal-info/ HTTP/1.0\r\nHost: a\r\nUser-Agent: a\r\nContent-Length: {bytes}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        assert!(answer.starts_with("HTTP/1.0 200"), "{answer}");
     }
 
     /// Ends it.

@@ -126,6 +126,12 @@ esac
         self.start(sets)
     }
 
+    /// A process that gets certificates. Its server is slow to answer the authority: it waits until there is another process.
+    pub(crate) fn slow_acme(&self, sets: &[&[&str]]) -> Acme {
+        self.answers.decide(Answerer::Undecided);
+        self.start(sets)
+    }
+
     fn start(&self, sets: &[&[&str]]) -> Acme {
         let sets: Vec<Vec<String>> = sets.iter().map(|names| set(names)).collect();
         Acme::start(self.settings.clone(), &sets, self.clock.clone()).unwrap()
@@ -138,6 +144,13 @@ esac
 
     pub(crate) fn now(&self) -> SystemTime {
         self.clock.now()
+    }
+}
+
+impl Drop for Site {
+    /// A server that still waits for a process has to end.
+    fn drop(&mut self) {
+        self.answers.decide(Answerer::Nobody);
     }
 }
 
