@@ -54,7 +54,7 @@ impl Pebble {
         let roots = Arc::new(own_certificate(folder.path()));
         // Pebble takes no socket, so the ports that are free now may be another's when it starts.
         for _ in 0..10 {
-            let (directory, management) = (free(), free());
+            let [directory, management] = free();
             let mut settings = json!({
                 "listenAddress": directory, "managementListenAddress": management,
                 "certificate": folder.path().join("pebble.pem"), "privateKey": folder.path().join("pebble.key"),
@@ -77,7 +77,7 @@ impl Pebble {
                 .stderr(log)
                 .spawn()
                 .unwrap();
-            if is_up(&mut child, &[directory, management]) {
+            if is_up(&mut child, &[directory, management], &roots) {
                 return Self { child, folder, directory, management, roots };
             }
             child.kill().unwrap();
@@ -109,14 +109,7 @@ impl Pebble {
     pub(crate) fn suggest(&self, chain: &str, answer: &str) {
         let first = chain.split_inclusive("-----END CERTIFICATE-----").next().unwrap();
         let body = json!({ "Certificate": first, "ARIResponse": answer }).to_string();
-        let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(self.roots.clone())
-            .with_no_client_auth();
-        let name = ServerName::from(self.management.ip());
-        let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-        let mut stream = StreamOwned::new(connection, TcpStream::connect(self.management).unwrap());
+        let mut stream = connect(self.management, &self.roots).unwrap();
         let bytes = body.len();
         write!(
             stream,
@@ -155,20 +148,40 @@ fn own_certificate(folder: &Path) -> RootCertStore {
     roots
 }
 
-fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+/// Two ports that are free now.
+fn free() -> [SocketAddr; 2] {
+    let listeners = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap())
+}
+
+/// A connection, if the server there has a certificate of this Pebble's.
+fn connect(address: SocketAddr, roots: &Arc<RootCertStore>) -> Option<StreamOwned<ClientConnection, TcpStream>> {
+    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots.clone())
+        .with_no_client_auth();
+    let connection = ClientConnection::new(Arc::new(config), ServerName::from(address.ip())).unwrap();
+    let tcp = TcpStream::connect(address).ok()?;
+    // Another's server may be one that says nothing.
+    tcp.set_read_timeout(Some(PATIENCE / 10)).unwrap();
+    let mut stream = StreamOwned::new(connection, tcp);
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock).ok()?;
+    }
+    stream.sock.set_read_timeout(None).unwrap();
+    Some(stream)
 }
 
 /// Waits until it listens; `false` where it ended.
-fn is_up(child: &mut Child, addresses: &[SocketAddr]) -> bool {
+fn is_up(child: &mut Child, addresses: &[SocketAddr], roots: &Arc<RootCertStore>) -> bool {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         if child.try_wait().unwrap().is_some() {
             return false;
         }
-        if addresses.iter().all(|address| TcpStream::connect(address).is_ok()) {
-            // Not another's sockets: it would have ended.
-            return child.try_wait().unwrap().is_none();
+        if addresses.iter().all(|address| connect(*address, roots).is_some()) {
+            return true;
         }
         std::thread::sleep(Duration::from_millis(10));
     }

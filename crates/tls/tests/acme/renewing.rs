@@ -1,6 +1,7 @@
 //! Time goes on, and certificates are renewed before they end.
 
 use eyewall_tls::acme::ChallengeKind;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::site::{DAY, HOUR, Site, chain, identity, served, wait, wait_failing, wait_valid};
 
@@ -40,6 +41,9 @@ fn when_the_authority_suggests_it_and_the_order_says_what_it_replaces() {
     let acme = site.acme(&[names]);
     wait_valid(&acme);
     let first = chain(&acme, names);
+    // Pebble 2.10 doesn't find a certificate whose serial number begins with a zero byte. The order then replaces nothing.
+    let certificate = identity(&acme, names).certified().cert[0].clone();
+    let is_found = X509Certificate::from_der(&certificate).unwrap().1.raw_serial()[0] != 0;
     // The certificate is going to be revoked.
     let window = r#"{"suggestedWindow": {"start": "2020-01-01T00:00:00Z", "end": "2020-01-02T00:00:00Z"}}"#;
     site.pebble.suggest(&first, window);
@@ -47,7 +51,7 @@ fn when_the_authority_suggests_it_and_the_order_says_what_it_replaces() {
     site.step(5 * HOUR);
     site.step(HOUR + HOUR / 60);
     wait(&acme, "renewed", |_| chain(&acme, names) != first);
-    assert_eq!(site.pebble.count("is a replacement of"), 1);
+    assert_eq!(site.pebble.count("is a replacement of"), usize::from(is_found));
     assert_eq!(site.pebble.issued(), 2);
 }
 
@@ -65,7 +69,8 @@ fn an_authority_that_is_gone_takes_no_certificate_away() {
     assert!(status.error.as_ref().unwrap().contains("can't reach 127.0.0.1"), "{status:?}");
     assert_eq!(status.not_after, Some(identity(&acme, names).not_after()));
     let next = status.next.unwrap().duration_since(site.now()).unwrap();
-    assert!(next >= HOUR / 80 && next <= HOUR / 48, "{next:?}");
+    // A minute, and a quarter of that more or less; in whole seconds.
+    assert!((44..=75).contains(&next.as_secs()), "{next:?}");
     assert_eq!(chain(&acme, names), first);
     assert!(watched.look(&certificates).is_empty() && certificates.has("example.org"));
 }
