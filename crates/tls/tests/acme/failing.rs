@@ -56,6 +56,17 @@ fn an_order_that_is_given_up_leaves_nothing_and_is_not_repeated_at_once() {
 }
 
 #[test]
+fn a_record_is_cleared_though_its_command_was_ended() {
+    let Some(mut site) = Site::new(ChallengeKind::Dns01) else { return };
+    site.settings.dns_command = Some(site.dns_command("sleep 1000"));
+    let acme = site.acme(&[&["example.org"]]);
+    wait(&acme, "set", |_| !site.dns_records().is_empty());
+    drop(acme);
+    assert_eq!(site.dns_calls(), ["set _acme-challenge.example.org", "clear _acme-challenge.example.org"]);
+    assert_eq!(site.dns_records(), "");
+}
+
+#[test]
 fn an_authority_that_fails_is_asked_less_and_less() {
     let authority = Broken::new("500 Internal Server Error", "");
     let clock = Arc::new(SteppedClock::new(std::time::SystemTime::now()));

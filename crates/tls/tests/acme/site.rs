@@ -84,26 +84,26 @@ impl Site {
         Some(Self { pebble, settings, clock, folder, answers, _servers: [http, tls, dns] })
     }
 
-    /// A command that sets and clears TXT records of this site's DNS server, and logs its calls.
-    pub(crate) fn dns_command(&self) -> PathBuf {
+    /// A command that sets and clears TXT records of this site's DNS server, and logs its calls. After a record is set it does this.
+    pub(crate) fn dns_command(&self, then: &str) -> PathBuf {
         let path = self.folder.path().join("dns-command");
         let text = r#"#!/bin/sh
 set -eu
 cd "$(dirname "$0")"
 echo "$1 $2" >> calls
 case $1 in
-    set) echo "$3" >> "records/$2" ;;
+    set) echo "$3" >> "records/$2"; exec THEN ;;
     clear) grep -vx -e "$3" "records/$2" > "records/new" || true; mv "records/new" "records/$2" ;;
 esac
 "#;
-        std::fs::write(&path, text).unwrap();
+        std::fs::write(&path, text.replace("THEN", then)).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
         path
     }
 
     /// What the command was called for.
     pub(crate) fn dns_calls(&self) -> Vec<String> {
-        let calls = std::fs::read_to_string(self.folder.path().join("calls")).unwrap();
+        let calls = std::fs::read_to_string(self.folder.path().join("calls")).unwrap_or_default();
         calls.lines().map(ToOwned::to_owned).collect()
     }
 
