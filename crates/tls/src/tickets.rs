@@ -127,12 +127,6 @@ impl Tickets {
     /// Those of the system; the file is broken, or others may read it.
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, TicketError> {
         let source = Source { path: path.to_owned(), stamp: Mutex::default(), error: Mutex::default() };
-        if !path.exists() {
-            let _lock = FileLock::wait(&file::lock_of(path)).map_err(|error| source.failed(error))?;
-            if !path.exists() {
-                source.write(&[Secret::new(unix_seconds(clock.now()))?])?;
-            }
-        }
         let tickets = Self { keys: ArcSwap::default(), source: Some(source), clock };
         if let Some(source) = &tickets.source {
             tickets.update(source)?;
@@ -168,8 +162,9 @@ impl Tickets {
     }
 
     fn update(&self, source: &Source) -> Result<bool, TicketError> {
-        let is_read = self.read_if_changed(source)?;
         let now = unix_seconds(self.clock.now());
+        source.make_if_missing(now)?;
+        let is_read = self.read_if_changed(source)?;
         if !is_due(self.keys.load().iter().map(|key| key.start), now) {
             return Ok(is_read);
         }
@@ -215,6 +210,15 @@ fn is_worth_keeping(start: u64, now: u64) -> bool {
 impl Source {
     fn failed(&self, source: io::Error) -> TicketError {
         TicketError::File { path: self.path.clone(), source }
+    }
+
+    /// Also while the server runs: by deleting the file, the operator has all keys replaced at once.
+    fn make_if_missing(&self, now: u64) -> Result<(), TicketError> {
+        if self.path.exists() {
+            return Ok(());
+        }
+        let _lock = FileLock::wait(&file::lock_of(&self.path)).map_err(|error| self.failed(error))?;
+        if self.path.exists() { Ok(()) } else { self.write(&[Secret::new(now)?]) }
     }
 
     fn read(&self) -> Result<Vec<Secret>, TicketError> {

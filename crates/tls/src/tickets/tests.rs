@@ -172,10 +172,23 @@ fn a_broken_file_is_refused_at_the_start_and_reported_once_later() {
     assert!(!tickets.look().unwrap());
     // The keys in use go on.
     assert!(tickets.decrypt(&ticket).is_some() && tickets.encrypt(b"more").is_some());
-    std::fs::remove_file(shared.path()).unwrap();
-    assert!(matches!(tickets.look(), Err(TicketError::File { .. })));
     file::replace(&shared.path(), key.as_bytes()).unwrap();
     assert!(tickets.look().unwrap());
+}
+
+#[test]
+fn a_file_that_was_deleted_is_made_anew_with_another_key() {
+    let shared = Shared::new();
+    let (one, other) = (shared.process(), shared.process());
+    let ticket = one.encrypt(b"a session").unwrap();
+    std::fs::remove_file(shared.path()).unwrap();
+    assert!(one.look().unwrap() && other.look().unwrap());
+    assert!(one.decrypt(&ticket).is_none() && other.decrypt(&ticket).is_none());
+    assert!(other.decrypt(&one.encrypt(b"another").unwrap()).is_some());
+    // The folder went, too.
+    std::fs::remove_dir_all(shared.folder.path()).unwrap();
+    assert!(matches!(one.look(), Err(TicketError::File { .. })));
+    assert!(!one.look().unwrap() && one.encrypt(b"more").is_some());
 }
 
 #[test]
