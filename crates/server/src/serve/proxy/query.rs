@@ -9,11 +9,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{Context, SHA256};
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::query;
 use http::request::Parts;
 use http::{Request, Response};
-use ring::digest::{Context, SHA256};
 
 use super::{Proxy, failed};
 use crate::key::CacheKey;
