@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-use super::listen::Stop;
+use super::stop::Stop;
 
 /// Ends a running server from any thread. Clones end the same one; dropping them ends nothing.
 #[derive(Debug, Clone)]

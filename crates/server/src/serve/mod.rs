@@ -38,6 +38,7 @@ mod server;
 mod service;
 mod shared;
 mod simple_request;
+mod stop;
 mod token;
 mod trusted_proxies;
 mod upkeep;

@@ -9,8 +9,9 @@ use rustix::io::Errno;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
-use super::Stop;
-use super::connection::{self, Common};
+use super::common::Common;
+use super::connection;
+use crate::serve::stop::Stop;
 
 /// How long to wait after a connection could not be accepted, usually for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode, Version};
-use http_body::Body as _;
-use hyper::body::Incoming;
+use http::{StatusCode, Version};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -19,20 +17,15 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::connection_state::{BusyGuard, ConnectionState, Due, FIRST_REQUEST, Order};
-use super::connections::Connections;
+use super::common::Common;
+use super::connection_state::{ConnectionState, Due, FIRST_REQUEST, Order};
 use super::fast_path::FastPath;
 use super::read_timeout::ReadTimeout;
-use super::stream_budget::{Executor, StreamBudget};
-use super::tracked_body::TrackedBody;
+use super::stream_budget::Executor;
 use super::write_timeout::WriteTimeout;
-use super::{Stop, limits};
 use crate::config::settings::Limits;
 use crate::serve::interim::{self, Interim};
-use crate::serve::log::{self, Lines, LoggedRequest};
-use crate::serve::service::Service;
-use crate::serve::simple_request::SimpleRequest;
-use crate::serve::trusted_proxies;
+use crate::serve::stop::Stop;
 
 /// Hyper accepts this many fields by default, without a list on the heap for each request.
 const FIELDS_MAX_OF_HYPER: usize = 100;
@@ -44,17 +37,6 @@ const SEND_BYTES_MAX: usize = 32 << 10;
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// The time of a connection to tell its client that it is going to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The state that all connections of a worker share.
-pub(super) struct Common {
-    pub(super) service: Service,
-    pub(super) limits: Limits,
-    pub(super) log: Option<Lines>,
-    /// The connections of all workers.
-    pub(super) connections: Arc<Connections>,
-    /// The memory that responses of all workers over HTTP/2 may hold.
-    pub(super) budget: Arc<StreamBudget>,
-}
 
 /// Answers the requests of a connection until it ends, exceeds a limit, or is asked to stop.
 pub(super) async fn serve(stream: TcpStream, common: Arc<Common>, stopping: watch::Receiver<Stop>) {
@@ -133,46 +115,6 @@ pub(super) async fn converse(
         }
     };
     log_end(ended, &state, client, &common);
-}
-
-impl Common {
-    /// Whether a simple request is within the limits.
-    pub(super) fn takes(&self, request: &SimpleRequest<'_>, head_bytes: usize) -> bool {
-        head_bytes as u64 <= self.limits.header_bytes.0 && request.field_count() as u64 <= self.limits.header_count.0
-    }
-
-    async fn answer(&self, mut request: Request<Incoming>, client: IpAddr, open: BusyGuard) -> Response<TrackedBody> {
-        let real_client = if self.service.trusts(client) {
-            trusted_proxies::apply(self.service.trusted_proxies(), client, &mut request)
-        } else {
-            client
-        };
-        let version = request.version();
-        let mut entry = self
-            .log
-            .as_ref()
-            .map(|log| log.entry(&LoggedRequest::of(&request), real_client, Instant::now().into_std()));
-        // Pinned, because two branches wait for it.
-        let answering = pin!(async {
-            match limits::refuse(&mut request, &self.limits) {
-                None => self.service.answer(request, client).await,
-                Some(refusal) => refusal,
-            }
-        });
-        let response = match &mut entry {
-            None => answering.await,
-            Some(entry) => {
-                let (response, origin_time) = log::measured(answering).await;
-                entry.answered(&response, origin_time);
-                response
-            }
-        };
-        response.map(|body| {
-            let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
-            let stream = is_counted.then(|| self.budget.begin(open.connection(), body.backlog()));
-            TrackedBody::new(body, open, entry, stream)
-        })
-    }
 }
 
 /// Logs how a connection has ended.

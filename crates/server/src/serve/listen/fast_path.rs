@@ -35,7 +35,7 @@ use http::StatusCode;
 use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::connection::Common;
+use super::common::Common;
 use super::connection_state::{BusyGuard, ConnectionState, SendingGuard};
 use super::read_buffer::{self, ReadBuffer};
 use super::read_timeout::ReadTimeout;

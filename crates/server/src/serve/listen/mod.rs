@@ -13,6 +13,7 @@
 //! connection stays with its worker, so that nothing on the path of a hit moves between cores.
 
 mod accept;
+mod common;
 mod connection;
 mod connection_state;
 mod connections;
@@ -42,9 +43,10 @@ use super::admin::Admin;
 use super::handle::Handle;
 use super::log::Lines;
 use super::service::Service;
+use super::stop::Stop;
 use crate::Error;
 use crate::config::settings::Limits;
-use connection::Common;
+use common::Common;
 use connections::Connections;
 use signals::Signals;
 use stream_budget::StreamBudget;
@@ -66,17 +68,6 @@ const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
 
 /// How often the memory that waits for clients is counted.
 const RECOUNT_EVERY: Duration = Duration::from_secs(1);
-
-/// The stages of stopping, which handles request and workers follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Stop {
-    /// Accept.
-    NotYet,
-    /// Accept no more, and let requests in flight end.
-    InOrder,
-    /// Drop everything.
-    AtOnce,
-}
 
 impl Sockets {
     /// Binds each address once for each of `workers`. Port 0 takes a free port.

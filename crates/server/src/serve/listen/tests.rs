@@ -18,15 +18,17 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
+use super::Sockets;
 use super::accept::Served;
-use super::connection::{Common, converse};
+use super::common::Common;
+use super::connection::converse;
 use super::stream_budget::StreamBudget;
-use super::{Sockets, Stop};
 use crate::config;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
 use crate::serve::service::Service;
 use crate::serve::shared::Shared;
+use crate::serve::stop::Stop;
 use eyewall_page_cache::head::{Head, Kind};
 use eyewall_page_cache::store::Times;
 

@@ -7,9 +7,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::Stop;
 use super::accept::{Served, accept};
-use super::connection::Common;
+use super::common::Common;
+use crate::serve::stop::Stop;
 
 /// The most threads for work that waits for storage.
 const BLOCKING_THREADS_MAX: usize = 16;

@@ -8,7 +8,6 @@ use http::StatusCode;
 use hyper_util::client::legacy;
 
 use super::connector::ConnectTimeout;
-use super::request::BodyError;
 
 /// The reason for which there is no response. The texts are for clients, and reveal no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +37,16 @@ pub(crate) enum ProxyError {
     BodyTooLarge,
     #[error("the address is outside the site")]
     Outside,
+}
+
+/// The reason for which a request's body is incomplete.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the client's request was incomplete: {0}")]
+    Client(#[from] hyper::Error),
+    /// It exceeds the limits of size or rate.
+    #[error("{0}")]
+    Refused(ProxyError),
 }
 
 impl ProxyError {

@@ -15,7 +15,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use super::body_rate::{BodyRate, BodyRateTimer};
-use super::error::ProxyError;
+use super::error::{BodyError, ProxyError};
 use super::forwarded::ClientInfo;
 
 /// A request, without the origin and the host.
@@ -69,16 +69,6 @@ impl Default for BodyLimits {
     fn default() -> Self {
         Self { bytes_max: u64::MAX, body_rate: BodyRate::default() }
     }
-}
-
-/// The reason for which a request's body is incomplete.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum BodyError {
-    #[error("the client's request was incomplete: {0}")]
-    Client(#[from] hyper::Error),
-    /// It exceeds the limits of size or rate.
-    #[error("{0}")]
-    Refused(ProxyError),
 }
 
 /// The progress of a body. The task that drives the connection writes it, and the task that waits for the response reads it.
