@@ -116,7 +116,8 @@ impl Pages {
         self.catch_up(&kept_key, serial, mark).then_some(kept_key)
     }
 
-    /// Adds a variant to the list of the address's variants, and returns its key. No purge makes the list wrong, so its entry does not carry the epoch of the request.
+    /// Adds a variant to the list of the address's variants, and returns its key. No purge makes the list wrong, so its entry does
+    /// not carry the epoch of the request.
     fn keep_vary_index(&self, key: &[u8], answer: &Answer, variant: &Variant) -> Option<Vec<u8>> {
         let mut variant_key = None;
         let is_stored = self.store.change(key, answer.address_tag.as_deref().as_slice(), |present| {
