@@ -45,7 +45,7 @@ typedef struct {
     /* Subs, or NULL unless the serializer alone makes the bytes. */
     SV *serialize;
     SV *deserialize;
-    /* Seconds; 0: for ever. May exceed an integer. */
+    /* Seconds; 0: forever. May exceed an integer. */
     NV expire_time;
 } shortcut;
 

@@ -1,6 +1,6 @@
 /* Converts arguments from Perl: bytes, times, and options in pairs. */
 
-/* A time that counts as for ever, and can still be added to the time of day. */
+/* A time that counts as forever, and can still be added to the time of day. */
 #define MILLISECONDS_MAX 4e15
 
 static SV *settled_slowly(pTHX_ SV *sv) {
@@ -43,7 +43,7 @@ static inline eyewall_bytes bytes_of(pTHX_ SV *sv, const char *what) {
     return bytes;
 }
 
-/* A time to live in milliseconds, at least one. undef, and a time that counts as for ever, give 0. */
+/* A time to live in milliseconds, at least one. undef, and a time that counts as forever, give 0. */
 static uint64_t milliseconds_of(pTHX_ SV *seconds, const char *what) {
     NV milliseconds;
     seconds = settled(aTHX_ seconds);

@@ -1183,7 +1183,7 @@ bool eyewall_is_failed(const struct eyewall_cache *cache);
 
 /**
  * Why the file system doesn't guarantee the volume's size, so that a write may end in SIGBUS when the disk is
- * full. The length is 0 if the size is guaranteed. Valid for ever.
+ * full. The length is 0 if the size is guaranteed. Valid forever.
  */
 struct eyewall_bytes eyewall_storage_warning(const struct eyewall_cache *cache);
 

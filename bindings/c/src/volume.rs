@@ -33,7 +33,7 @@ pub extern "C" fn eyewall_is_failed(cache: Option<&Cache>) -> bool {
 }
 
 /// Why the file system doesn't guarantee the volume's size, so that a write may end in SIGBUS when the disk is
-/// full. The length is 0 if the size is guaranteed. Valid for ever.
+/// full. The length is 0 if the size is guaranteed. Valid forever.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyewall_storage_warning(cache: Option<&Cache>) -> Bytes {
     guard_or(Bytes::NONE, || {

@@ -95,7 +95,7 @@ subtest 'numbers' => sub {
     is($cache->get('k'), 'v', 'of all that nothing was stored');
     for my $ever (1e20, $huge, '1e300', 18446744073709551615) {
         $cache->put(ever => 1, ttl => $ever, stale => $ever);
-        is($cache->lookup('ever')->{ttl_left}, undef, "$ever seconds are for ever");
+        is($cache->lookup('ever')->{ttl_left}, undef, "$ever seconds are forever");
         $cache->put(long => 1, ttl => 60, stale => $ever);
         cmp_ok($cache->lookup('long')->{usable_left}, '>', 1e9, "and so long it stays usable");
     }

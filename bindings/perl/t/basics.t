@@ -68,7 +68,7 @@ subtest 'all properties' => sub {
     ok(!$cache->touch('known', if_serial => $serial + 1_000_000, ttl => 1), 'of another serial');
     ok(!$cache->touch('absent', ttl => 1), 'of none');
     $cache->put(for_ever => 1);
-    is($cache->lookup('for_ever')->{ttl_left}, undef, 'for ever is undef');
+    is($cache->lookup('for_ever')->{ttl_left}, undef, 'forever is undef');
     $cache->put_negative(nothing => 404, ttl => 60);
     is($cache->get('nothing'), undef, 'a negative entry misses');
     is_deeply([@{ $cache->lookup('nothing') }{qw(state reason)}], ['negative', 404], 'and says why');

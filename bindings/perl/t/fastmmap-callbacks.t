@@ -12,7 +12,7 @@ my @behind = (
     serializer => '',
     context    => 'context',
     read_cb    => sub { push @asked, "read $_[0] $_[1]"; $store{ $_[1] } },
-    write_cb   => sub { push @asked, "write $_[0] $_[1] $_[2] " . ($_[3] ? 'until' : 'for ever'); $store{ $_[1] } = $_[2] },
+    write_cb   => sub { push @asked, "write $_[0] $_[1] $_[2] " . ($_[3] ? 'until' : 'forever'); $store{ $_[1] } = $_[2] },
     delete_cb  => sub { push @asked, "delete $_[0] $_[1]"; delete $store{ $_[1] } },
 );
 
@@ -27,16 +27,16 @@ sub asks {
 both('get reads through', {@behind}, asks(sub { ($_[0]->get('k'), $_[0]->get('k')) }, k => 'v'), ['v', 'v', ['read context k']]);
 both('nothing is not kept', {@behind}, asks(sub { ($_[0]->get('k'), $_[0]->get('k')) }), [undef, undef, ['read context k', 'read context k']]);
 both('nothing is kept with cache_not_found', { @behind, cache_not_found => 1 }, asks(sub { ($_[0]->get('k'), $_[0]->get('k')) }), [undef, undef, ['read context k']]);
-both('set writes through', {@behind}, asks(sub { my $s = $_[0]->set(k => 'v'); ($s, $_[0]->get('k')) }), [1, 'v', ['write context k v for ever']]);
+both('set writes through', {@behind}, asks(sub { my $s = $_[0]->set(k => 'v'); ($s, $_[0]->get('k')) }), [1, 'v', ['write context k v forever']]);
 both('remove deletes', {@behind}, asks(sub { $_[0]->set(k => 'v'); @asked = (); $_[0]->remove('k'); ($_[0]->get('k')) }, k => 'v'), [undef, ['delete context k', 'read context k']]);
 both('expire does not', {@behind}, asks(sub { $_[0]->set(k => 'v'); @asked = (); $_[0]->expire('k'); $_[0]->get('k') }), ['v', ['read context k']]);
-both('get_and_set reads and writes', {@behind}, asks(sub { $_[0]->get_and_set(k => sub { "$_[1]!" }) }, k => 'v'), ['v!', 1, ['read context k', 'write context k v! for ever']]);
+both('get_and_set reads and writes', {@behind}, asks(sub { $_[0]->get_and_set(k => sub { "$_[1]!" }) }, k => 'v'), ['v!', 1, ['read context k', 'write context k v! forever']]);
 both('clear and empty tell nobody', {@behind}, asks(sub { $_[0]->set(k => 'v'); @asked = (); $_[0]->clear; $_[0]->empty; () }), [[]]);
 both('read_cb that dies', { @behind, read_cb => sub { die "no\n" } }, asks(sub { eval { $_[0]->get('k') }; $@ }), ["no\n", []]);
 both('structures', { serializer => 'storable', write_cb => sub { $store{ $_[1] } = $_[2] } }, sub { $_[0]->set(k => ['v']); $store{k} }, [['v']]);
 both('write_back writes nothing yet', { @behind, write_action => 'write_back' }, asks(sub { $_[0]->set(k => 'v'); ($_[0]->get('k'), [@asked]) }), ['v', [], []]);
-both('write_back at empty', { @behind, write_action => 'write_back' }, asks(sub { $_[0]->set(k => 'v'); $_[0]->empty; $_[0]->empty; () }), [['write context k v for ever']]);
-both('write_back at expire', { @behind, write_action => 'write_back' }, asks(sub { $_[0]->set(k => 'v'); $_[0]->expire('k'); () }), [['write context k v for ever']]);
+both('write_back at empty', { @behind, write_action => 'write_back' }, asks(sub { $_[0]->set(k => 'v'); $_[0]->empty; $_[0]->empty; () }), [['write context k v forever']]);
+both('write_back at expire', { @behind, write_action => 'write_back' }, asks(sub { $_[0]->set(k => 'v'); $_[0]->expire('k'); () }), [['write context k v forever']]);
 both('what was read is not written back', { @behind, write_action => 'write_back' }, asks(sub { $_[0]->get('k'); $_[0]->empty; () }, k => 'v'), [['read context k']]);
 both('flags of what is to be written back', { @behind, write_action => 'write_back' }, asks(sub { $_[0]->set(k => 'v'); ($_[0]->get_keys(1))[0]{flags} }), [1, []]);
 both('callbacks without context', { serializer => '', read_cb => sub { defined $_[0] ? 'context' : "read $_[1]" } }, sub { $_[0]->get('k') }, ['read k']);
@@ -50,7 +50,7 @@ subtest 'at the end of a cache' => sub {
     is_deeply(\@asked, [], 'and its parent has written nothing');
     is($cache->get('k'), 'v', 'nor emptied anything');
     undef $cache;
-    is_deeply(\@asked, ['write context k v for ever'], 'empty_on_exit');
+    is_deeply(\@asked, ['write context k v forever'], 'empty_on_exit');
     ok(!-e $file, 'unlink_on_exit is for files that were not there');
     $cache = ours(@behind, share_file => $file, unlink_on_exit => 0);
     undef $cache;
@@ -78,7 +78,7 @@ subtest 'which values are written back, and when' => sub {
     ok(reap($child), 'a process sets a value, and ends without destructors');
     @asked = ();
     $other->empty;
-    is_deeply(\@asked, ['write context left behind for ever'], 'empty writes it back');
+    is_deeply(\@asked, ['write context left behind forever'], 'empty writes it back');
     @asked = ();
     my $warning = '';
     local $SIG{__WARN__} = sub { $warning .= $_[0] };
@@ -112,7 +112,7 @@ subtest 'write_cb gets the expiry time' => sub {
     $cache->set(k => 'v', '1h');
     $cache->set(l => 'v');
     $cache->set(m => 'v', 'never');
-    is_deeply(\@asked, ['write context k v until', 'write context l v until', 'write context m v for ever'], 'by the set, else by the cache');
+    is_deeply(\@asked, ['write context k v until', 'write context l v until', 'write context m v forever'], 'by the set, else by the cache');
 };
 
 subtest 'one process reads a key at a time' => sub {

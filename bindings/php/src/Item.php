@@ -80,7 +80,7 @@ final class Item implements CacheItemInterface
         return array_values(array_unique($this->tags));
     }
 
-    /** @internal Seconds from now; null: for ever. */
+    /** @internal Seconds from now; null: forever. */
     public function ttl(): ?float
     {
         return $this->expiry === null ? null : $this->expiry - microtime(true);

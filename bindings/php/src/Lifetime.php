@@ -11,7 +11,7 @@ namespace Eyewall;
  */
 final class Lifetime
 {
-    /** Seconds from now; null: for ever. 0 or less: expired already. */
+    /** Seconds from now; null: forever. 0 or less: expired already. */
     public static function seconds(null|int|\DateInterval $lifetime): ?int
     {
         if ($lifetime instanceof \DateInterval) {

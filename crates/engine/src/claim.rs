@@ -38,7 +38,7 @@ pub(crate) struct Claim<'a> {
     line: Line,
 }
 
-/// The place of a held claim. Whoever has it must release the claim.
+/// The place of a held claim. Its owner must release the claim.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line {
     at: usize,

@@ -71,7 +71,7 @@ pub enum Error {
     /// The requested size is below 512 KiB.
     #[error("a volume of {bytes} bytes is too small; the smallest has {min}")]
     SizeTooSmall {
-        /// What was asked for.
+        /// The requested bytes.
         bytes: u64,
         /// The smallest size.
         min: u64,
@@ -79,7 +79,7 @@ pub enum Error {
     /// The requested size is larger than positions can address.
     #[error("a volume of {bytes} bytes is too large; the largest with these options has {max} bytes")]
     SizeTooLarge {
-        /// What was asked for.
+        /// The requested bytes.
         bytes: u64,
         /// The largest size, with the same options.
         max: u64,
@@ -87,7 +87,7 @@ pub enum Error {
     /// `entry_bytes_max` is out of range.
     #[error("entry_bytes_max is {bytes}; for this size it must lie between 96 and {max}")]
     EntryMaxOutOfRange {
-        /// What was asked for.
+        /// The requested bytes.
         bytes: u64,
         /// A quarter of the volume.
         max: u64,
@@ -132,7 +132,7 @@ pub enum Error {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The damage that was found.
         what: &'static str,
     },
     /// The volume has another shape than the options ask for.
@@ -185,7 +185,7 @@ pub enum Error {
         max: u64,
     },
     /// Readers hold the bytes that would have to go, so no room can be made. The plan found no way, so it evicted
-    /// nothing. What was evicted before readers interfered stays evicted.
+    /// nothing. Entries that were evicted before readers interfered stay evicted.
     #[error("readers hold too much of the cache to make room for {bytes} bytes; drop some hits and retry")]
     Pinned {
         /// The entry's bytes.
@@ -194,13 +194,13 @@ pub enum Error {
     /// Another process or thread held what this call needs for longer than the lock deadline.
     #[error("still waiting for {what} after {waited:?}; its holder is stopped, or the machine is overloaded; retry")]
     Busy {
-        /// What was waited for.
+        /// The thing that the call waited for.
         what: &'static str,
         /// For how long.
         waited: Duration,
     },
-    /// An entry that was being written, or followed while it was written, will not be completed. What was read of it
-    /// belongs to no entry.
+    /// An entry that was being written, or followed while it was written, will not be completed. The bytes read so
+    /// far belong to no entry.
     #[error("the entry was not completed: {why}; look its key up again, and fill it if it is absent")]
     Interrupted {
         /// What happened.
@@ -241,7 +241,7 @@ pub enum Error {
     /// The operating system reported an error.
     #[error("{what} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         what: &'static str,
         /// The file.
         path: PathBuf,

@@ -104,7 +104,7 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// What is known about an entry, except its bytes.
+/// The properties of an entry, without its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
     /// The version of the entry. It grows with every put of the key.

@@ -38,8 +38,8 @@
 //!   once. They write again within milliseconds.
 //! - **A key gets its own value.** A look-up compares the whole key. An entry that was written before the volume was
 //!   last attached is checked against its checksum before its first use.
-//! - **Power loss takes only what wasn't synced.** Entries that reached storage are verified and served again. What
-//!   was removed or purged before the last [`Cache::sync`] stays removed.
+//! - **Power loss takes only what wasn't synced.** Entries that reached storage are verified and served again. An
+//!   entry that was removed or purged before the last [`Cache::sync`] stays removed.
 //! - **Hot entries survive floods.** New entries first pass through a small ring (the S3-FIFO policy). Large entries
 //!   need more hits to stay.
 //!

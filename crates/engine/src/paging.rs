@@ -31,7 +31,7 @@ struct Watch {
     waits: Cell<u64>,
     /// Whether it had to wait recently.
     is_paging: Cell<bool>,
-    /// Whether something wasn't in memory since the last check. What is read in ahead causes no wait.
+    /// Whether something wasn't in memory since the last check. Bytes that are read in ahead cause no wait.
     missed: Cell<bool>,
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn will_need(volume: &Volume, offset: usize, bytes: usize) {
 /// Reads a hit before it is returned, and lets the kernel note its use.
 #[cold]
 pub(crate) fn finish(volume: &Volume, record: Record<'_>, lengths: Lengths) {
-    // Whoever touches the bytes meets the error again.
+    // The reader of the bytes meets the error again.
     let _ = volume.region.prefault(record.offset, lengths.record_bytes().min(AHEAD_BYTES_MAX) as usize);
 }
 

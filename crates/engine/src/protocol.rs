@@ -112,7 +112,7 @@ pub fn is_same_step<W: Word>(steps: &W, seen: u64) -> bool {
     steps.load(SeqCst) == seen
 }
 
-/// Releases a claim. What was read under it happened before whatever uses the bytes again.
+/// Releases a claim. The reads under it happen before any reuse of the bytes.
 #[inline]
 pub fn unpin<W: Word>(pin: &W) {
     pin.store(0, Release);
@@ -175,8 +175,8 @@ pub fn unlock<H: HalfWord>(lock: &H) -> bool {
 /// The progress of a fill: words that one writer changes and any number of followers read.
 ///
 /// The writer stores the promise before the first room. It stores a room before it counts bytes that only this room
-/// holds. It clears the room before it gives up its pin on it. Whoever frees the room of a dead writer also clears it
-/// first, before scanning the pins.
+/// holds. It clears the room before it gives up its pin on it. A process that frees the room of a dead writer also
+/// clears it first, before scanning the pins.
 #[derive(Debug)]
 pub struct Progress<'a, W, H> {
     /// The content of a pin of the room; 0 if there is none.

@@ -72,7 +72,7 @@ impl<'a> PutOptions<'a> {
     }
 }
 
-/// What [`crate::Cache::touch`] changes. What isn't set stays as it is.
+/// What [`crate::Cache::touch`] changes. Everything else stays as it is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Touch<'a> {
     pub(crate) times: Option<(Option<Duration>, Duration)>,

@@ -53,7 +53,7 @@ pub struct Report {
     pub bytes_read: u64,
     /// What contradicts the invariants of the format, one sentence each.
     pub problems: Vec<String>,
-    /// What was repaired.
+    /// The repairs.
     pub repairs: Repairs,
 }
 

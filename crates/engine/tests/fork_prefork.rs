@@ -62,7 +62,7 @@ fn serve(cache: &Cache, board: &Board, round: u64) {
                 0 => {}
                 1 => (hits.clear(), owned.clear()).0,
                 2 => hits.iter().for_each(assert_unreadable),
-                _ => work_for_ever(cache, child as u64, board.word(READY)),
+                _ => work_forever(cache, child as u64, board.word(READY)),
             }
             work(cache, child as u64, 2000);
         });
@@ -99,7 +99,7 @@ fn assert_unreadable(hit: &Hit<'_>) {
     drop(std::panic::take_hook());
 }
 
-fn work_for_ever(cache: &Cache, seed: u64, ready: &AtomicU64) {
+fn work_forever(cache: &Cache, seed: u64, ready: &AtomicU64) {
     work(cache, seed, 500);
     ready.fetch_add(1, SeqCst);
     loop {

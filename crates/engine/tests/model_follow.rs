@@ -1,5 +1,5 @@
 //! An entry is followed while it is written. A follower reads what its writer wrote, wherever the room has moved,
-//! whatever the hand frees of dead writers, and whoever has the claim afterwards. No follower sleeps through the
+//! whatever the hand frees of dead writers, and whichever thread has the claim afterwards. No follower sleeps through the
 //! writer's last step.
 #![cfg(test)]
 #![cfg(loom)]

@@ -1,5 +1,5 @@
 //! Processes lock a stripe, wait, die with the lock, and take it over. There is one holder at a time, nobody sleeps
-//! for ever beside a free lock, and only a dead holder loses its lock, once.
+//! forever beside a free lock, and only a dead holder loses its lock, once.
 //!
 //! The futex is modelled by a bucket lock and a condition: a thread compares the word under the bucket lock before it
 //! sleeps.
@@ -109,7 +109,7 @@ fn one_holds_the_lock_at_a_time() {
 }
 
 #[test]
-fn nobody_sleeps_for_ever_beside_a_free_lock() {
+fn nobody_sleeps_forever_beside_a_free_lock() {
     contenders::<false>(2, WAITERS, 3);
 }
 

@@ -131,8 +131,8 @@ fn without_a_release_when_a_pin_is_given_back_they_would_not() {
     readers_and_the_hand::<RELAXED_UNPIN>(3);
 }
 
-/// A reader that was stopped for sixty-four laps finds the same word again, and other bytes behind it. It holds them
-/// all the same. What it reads then is complete, and its key is compared only now.
+/// A reader that was stopped for sixty-four laps finds the same word again, and other bytes behind it. It still
+/// holds them. The bytes that it reads then are complete, and its key is compared only now.
 #[test]
 fn a_slot_that_has_the_same_word_again_still_protects_its_bytes() {
     loom::model(|| {

@@ -177,8 +177,8 @@ fn without_a_fence_behind_the_pin_its_bytes_would_not_stay() {
     split_and_overwrite::<NO_FENCE_BEHIND_PIN>(CAREFUL);
 }
 
-/// The bytes of the merged bucket are used again. What is written there looks like a slot, and names bytes that are
-/// being written.
+/// The bytes of the merged bucket are used again. The new bytes look like a slot, and name bytes that are being
+/// written.
 fn merge_and_reuse<const DEFECT: u8>(is_careful: bool) {
     beside::<DEFECT>(is_careful, STEP + TWO, [EMPTY, 1], |volume| {
         volume.merge();

@@ -20,7 +20,7 @@ fn key(number: u64) -> Vec<u8> {
     format!("key {number}").into_bytes()
 }
 
-/// Puts for ever.
+/// Puts forever.
 fn writes(arguments: &[&str]) {
     let cache = Cache::open(arguments[0]).unwrap();
     let mut random = Random(arguments[1].parse().unwrap());

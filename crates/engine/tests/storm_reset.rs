@@ -1,6 +1,6 @@
 //! A ring's log turns out to be damaged while threads read, hold and write, some of them in the middle of a large
-//! put. The ring is emptied once nobody holds bytes in it. What is held stays, and no slot is left that names what is
-//! gone.
+//! put. The ring is emptied once nobody holds bytes in it. Held bytes stay, and no slot is left that names freed
+//! ones.
 #![cfg(test)]
 
 mod anatomy;

@@ -1,5 +1,5 @@
 //! Somebody truncates the file of a mapped volume. By default, the kernel ends every process that reads it. If the
-//! volume was opened to survive it, the process lives: its current call ends, nothing waits for ever, every call
+//! volume was opened to survive it, the process lives: its current call ends, nothing waits forever, every call
 //! returns the error, a held hit says that it can't be trusted, and other volumes continue.
 
 #![cfg(test)]
@@ -121,7 +121,7 @@ fn calls(arguments: &[&str]) {
     assert!(!cache.is_failed());
     truncated();
     let (_, first) = CALLS.into_iter().find(|(name, _)| *name == arguments[1]).unwrap();
-    // What is still in the file may be enough. A truncated volume can also be refused for other reasons.
+    // The bytes still in the file may be enough. A truncated volume can also be refused for other reasons.
     if let Err(error) = first(&cache, path) {
         let refused = matches!(error, Error::Io { .. }) && arguments[1] == "prefault";
         assert!(refused || is_failure(&error, path), "{error}");

@@ -1,5 +1,5 @@
 //! Entries that are written piece by piece. Committed entries are complete, and others leave nothing behind, whatever
-//! their length is and whoever writes beside them.
+//! their length is and whichever other writers run.
 
 #![cfg(test)]
 

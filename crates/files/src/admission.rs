@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lets_in_what_it_says() {
+    fn each_rule_admits_the_files_that_it_names() {
         assert!(everything()(&file("/a", u64::MAX, 0)));
         assert!(!asked_for(2)(&file("/a", 1, 1)) && asked_for(2)(&file("/a", 1, 2)));
         let css = extensions(["css", "js"]);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_file_has_to_be_asked_for_more_often() {
+    fn a_large_file_needs_more_requests() {
         let admits = by_use_and_size(1 << 20);
         assert!(admits(&file("/small", 1000, 1)));
         assert!(!admits(&file("/large", 3 << 20, 3)) && admits(&file("/large", 3 << 20, 4)));

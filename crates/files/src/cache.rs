@@ -249,7 +249,7 @@ impl FileCache {
         }
     }
 
-    /// Looks at a file again, and reads all of it into the volume anew. Returns whether it is kept: false if
+    /// Looks at a file again, and reads all of it into the volume again. Returns whether it is kept: false if
     /// its size or the admission excludes it. It counts as a request. It blocks.
     ///
     /// # Errors

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_client_gets_what_it_wants_most() {
+    fn the_client_gets_the_coding_that_it_prefers() {
         let all = [None, Some(Coding::Brotli), Some(Coding::Zstandard), Some(Coding::Gzip)];
         for (accepted, place) in [
             ("gzip, deflate, br, zstd", 1),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_there_is_chosen() {
+    fn only_existing_codings_are_chosen() {
         let request = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("br, zstd;q=0.9, gzip;q=0.8"))]);
         assert_eq!(choose([None].into_iter(), &request), 0);
         assert_eq!(choose([None, Some(Coding::Zstandard), Some(Coding::Gzip)].into_iter(), &request), 1);

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_was_cut_to_seconds_is_as_old_as_what_it_was_cut_from() {
+    fn a_time_cut_to_seconds_is_as_old_as_the_full_time() {
         let modified = |modified_ns| FileVersion { device: 1, inode: 2, bytes: 3, modified_ns, changed_ns: 4 };
         let plain = modified(7_500_000_000);
         for (precompressed_ns, is_older) in [

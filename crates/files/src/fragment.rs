@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_tells_its_file() {
+    fn a_stored_fragment_names_its_file() {
         let version = FileVersion { device: 1, inode: 2, bytes: 3, modified_ns: -4, changed_ns: 5 };
         assert_eq!(of_metadata(&metadata(&version, 1 << 20)), Some((version, 1 << 20)));
         assert_eq!(of_metadata(&metadata(&version, 0)), None, "there are no such fragments");

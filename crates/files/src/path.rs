@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn dotfiles_are_there_for_who_serves_them_and_steps_are_not() {
+    fn dotfiles_can_be_served_and_steps_upwards_can_not() {
         let file = |path| FilePath::parse(path, true).map(|path| path.relative);
         assert_eq!(file("/.well-known/a"), Ok(".well-known/a".into()));
         assert_eq!(file("/..."), Ok("...".into()));

@@ -60,7 +60,7 @@ impl Root {
     pub(crate) fn find(&self, relative: &Path, symlinks: Symlinks) -> io::Result<File> {
         let folder =
             rustix::fs::openat(CWD, &self.path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        // Nonblocking, since a pipe without a writer would block the thread for ever.
+        // Nonblocking, since a pipe without a writer would block the thread forever.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let resolve = match symlinks {
             Symlinks::None => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_for_many_files_makes_room_of_those_that_nobody_asks_for() {
+    fn new_files_replace_files_without_recent_requests() {
         let counters = Counters::default();
         let path = |number: usize| PathBuf::from(format!("/{number}"));
         for number in 0..FILES_MAX {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_are_asked_for_a_new_one_is_counted_for_itself() {
+    fn if_all_files_are_in_use_a_new_one_is_counted_alone() {
         let counters = Counters::default();
         let known: Vec<_> = (0..FILES_MAX).map(|number| counters.of(Path::new(&format!("/{number}")))).collect();
         for file in &known {

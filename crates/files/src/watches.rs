@@ -50,8 +50,7 @@ const LOCAL: [u32; 14] = [
 /// A fact about the file system at the time of a look: what a name in a folder stands for, or the state of a file or folder. It becomes
 /// void when the kernel reports a change, and stays void.
 ///
-/// Whoever hears the events writes it, under the lock of [`crate::path_cache::PathCache`]; whoever looks something up reads it, under the
-/// same lock.
+/// The code that reads the events writes it, and look-ups read it, both under the lock of [`crate::path_cache::PathCache`].
 #[derive(Debug, Default)]
 pub(crate) struct Dependency {
     is_invalid: AtomicBool,

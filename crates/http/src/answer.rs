@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gets_no_content_is_known_before_it_is_looked_for() {
+    fn a_response_without_content_is_decided_before_the_look_up() {
         let own = HeaderMap::from_iter([(ETAG, HeaderValue::from_static("\"v1\""))]);
         let current = Representation { status: StatusCode::OK, fields: &own, received: SystemTime::UNIX_EPOCH };
         for (name, value, found) in [

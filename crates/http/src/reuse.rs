@@ -26,7 +26,7 @@ pub enum Reuse {
     /// Forward the request, with a condition if the stored response has a validator, and wait for the
     /// response.
     Validate {
-        /// What is permitted if the origin doesn't respond, or responds with an error.
+        /// The permitted fallback if the origin doesn't respond, or responds with an error.
         on_failure: OnFailure,
     },
     /// Forward the request as if nothing were stored: the response has no validator, and no failure makes it

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_come_back_as_they_were() {
+    fn fields_survive_writing_and_reading() {
         let mut fields = HeaderMap::new();
         fields.append(CONTENT_TYPE, HeaderValue::from_static("text/html"));
         fields.append("x-own", HeaderValue::from_static("1"));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_to_be_told_is_not_written() {
+    fn fields_too_long_for_the_format_are_not_written() {
         let mut fields = HeaderMap::new();
         fields.append("x-own", HeaderValue::from_bytes(&vec![b'x'; 0x1_0000]).unwrap());
         assert_eq!(write(&fields, &mut Vec::new()), None);

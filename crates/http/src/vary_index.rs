@@ -1,4 +1,4 @@
-//! What stands at the key of an address whose responses vary: the list of its variants.
+//! The entry under the key of an address whose responses vary: the list of its variants.
 //!
 //! ```text
 //! value:  8 bytes  generation, part of the variants' keys: a new vary index leads to none of the old ones

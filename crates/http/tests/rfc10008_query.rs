@@ -59,7 +59,7 @@ fn it_changes_nothing() {
 }
 
 #[test]
-fn requests_are_told_apart_by_content_and_what_is_said_of_it() {
+fn requests_differ_by_content_and_its_metadata() {
     let identity = |lines: &[(&str, &str)], content: &str| {
         let mut bytes = Vec::new();
         query::identify(&fields(lines), content.as_bytes(), |piece| bytes.extend_from_slice(piece));

@@ -8,7 +8,7 @@ use fields::fields;
 use http::{Method, Version};
 
 #[test]
-fn what_is_of_the_connection_is_dropped_and_what_the_connection_field_names() {
+fn fields_of_the_connection_and_those_that_it_names_are_dropped() {
     let mut message = fields(&[
         ("connection", "close, X-Mine"),
         ("connection", ", another ,b\u{e4}d,"),

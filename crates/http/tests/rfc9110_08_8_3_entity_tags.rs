@@ -26,7 +26,7 @@ fn tags_compare_as_in_the_table_of_the_section() {
 }
 
 #[test]
-fn what_stands_between_the_marks_may_be_any_visible_character_and_what_is_not_ascii() {
+fn a_tag_may_have_any_visible_character_and_non_ascii_bytes() {
     for (value, opaque) in
         [("\"xyzzy\"", "xyzzy"), (" W/\"x,y\" ", "x,y"), ("\"\\\"", "\\"), ("\"abcdef\u{fc}\"", "abcdef\u{fc}")]
     {

@@ -137,7 +137,7 @@ fn preconditions_are_ignored_where_the_answer_were_no_success() {
 }
 
 #[test]
-fn what_is_not_there_fails_a_change_that_relies_on_it() {
+fn a_change_that_relies_on_a_missing_representation_fails() {
     for (role, method, request, expected) in [
         (Role::Origin, Method::PUT, ("if-match", "*"), "412"),
         (Role::Origin, Method::PUT, ("if-match", "\"a\""), "412"),
@@ -156,7 +156,7 @@ fn what_is_not_there_fails_a_change_that_relies_on_it() {
 }
 
 #[test]
-fn a_cache_takes_the_date_for_a_modification_that_is_not_told() {
+fn a_cache_takes_the_date_if_there_is_no_last_modified() {
     let dated = fields(&[("date", MODIFIED)]);
     let bare = fields(&[]);
     for (role, since, response, expected) in [
@@ -175,7 +175,7 @@ fn a_cache_takes_the_date_for_a_modification_that_is_not_told() {
 }
 
 #[test]
-fn an_origin_with_a_stored_response_evaluates_what_a_cache_passes_over() {
+fn an_origin_with_a_stored_response_evaluates_all_preconditions() {
     for (role, expected) in [(Role::Cache, "proceed"), (Role::Origin, "412"), (Role::CacheOfOrigin, "412")] {
         let found = outcome(role, &Method::GET, &[("if-match", "\"b\"")], 200, &stored());
         assert_eq!(found, expected, "{role:?}");
@@ -197,7 +197,7 @@ fn dates_before_the_epoch_and_far_away_are_no_trouble() {
 }
 
 #[test]
-fn a_304_has_what_guides_caches_and_nothing_of_the_representation() {
+fn a_304_has_fields_for_caches_and_none_of_the_representation() {
     let response = fields(&[
         ("cache-control", "max-age=5"),
         ("cache-control", "public"),

@@ -39,7 +39,7 @@ fn each_field_of_the_newer_response_replaces_all_lines_of_that_name() {
 }
 
 #[test]
-fn what_tells_of_the_stored_bytes_stays_and_what_is_of_a_connection_does_not_come() {
+fn fields_of_the_stored_bytes_stay_and_fields_of_a_connection_are_not_added() {
     let stored = [
         ("content-length", "5"),
         ("content-encoding", "gzip"),

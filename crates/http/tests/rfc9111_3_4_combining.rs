@@ -45,13 +45,13 @@ fn asked(range: &str) -> ByteRanges {
 }
 
 #[test]
-fn what_came_is_kept_as_an_incomplete_200() {
+fn a_cut_off_response_is_kept_as_an_incomplete_200() {
     let partial = part("bytes 4-8/10", 5, &[("content-length", "5"), ("content-digest", "sha-256=:AAAA:")]).unwrap();
     assert_eq!(partial.fields(), &fields(&[("content-length", "10")]));
     assert_eq!(partial.range_set(), &range_set(4..9));
     assert_eq!(partial.complete_length(), Some(10));
     assert!(!partial.is_complete());
-    // One that broke off has what came of it.
+    // A response that was cut off has the bytes that arrived.
     assert_eq!(part("bytes 4-8/10", 2, &[]).unwrap().range_set(), &range_set(4..6));
     assert!(part("bytes 0-9/10", 10, &[]).unwrap().is_complete());
     assert_eq!(part("bytes 4-8/*", 5, &[("content-length", "5")]).unwrap().fields(), &fields(&[]));
@@ -71,7 +71,7 @@ fn a_200_that_broke_off_has_its_beginning() {
 }
 
 #[test]
-fn what_contradicts_itself_or_is_no_single_range_is_not_kept() {
+fn a_contradictory_or_multipart_response_is_not_kept() {
     assert!(part("bytes 4-8/10", 6, &[]).is_none());
     assert!(part("bytes 4-8/10", 0, &[]).is_none());
     assert!(part("bytes */10", 5, &[]).is_none());
@@ -82,7 +82,7 @@ fn what_contradicts_itself_or_is_no_single_range_is_not_kept() {
 }
 
 #[test]
-fn it_answers_what_it_has_all_of() {
+fn a_part_answers_ranges_that_it_has_completely() {
     let known = tagged("bytes 4-8/10", 5);
     let unknown = tagged("bytes 4-8/*", 5);
     for (range, of_known, of_unknown) in [
@@ -159,7 +159,7 @@ fn lengths_that_differ_keep_parts_apart() {
 }
 
 #[test]
-fn a_fill_asks_for_what_is_missing_under_the_validator() {
+fn a_fill_asks_for_missing_ranges_under_the_validator() {
     let partial = tagged("bytes 0-4/20", 5).combined(&tagged("bytes 10-11/20", 2)).unwrap();
     assert_eq!(partial.range_set().missing(&(3..15)).ranges(), [5..10, 12..15]);
     assert_eq!(strong_validator::if_range(partial.fields(), now()).unwrap(), "\"a\"");
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn parts_in_any_order_make_what_they_cover(parts in prop::collection::vec((0_u64..20, 1_u64..8), 1..8)) {
+    fn parts_in_any_order_cover_their_union(parts in prop::collection::vec((0_u64..20, 1_u64..8), 1..8)) {
         let of = |start: u64, length: u64| {
             let end = (start + length).min(20);
             tagged(&format!("bytes {start}-{}/20", end - 1), end - start)
@@ -217,7 +217,7 @@ proptest! {
 }
 
 #[test]
-fn pieces_reach_to_the_end_of_what_64_bits_count() {
+fn pieces_reach_to_the_last_64_bit_position() {
     let mut partial = range_set(u64::MAX - 2..u64::MAX);
     partial.insert(0..u64::MAX - 2);
     assert!(partial.has(&(0..u64::MAX)));

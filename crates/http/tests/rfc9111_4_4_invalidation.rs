@@ -99,7 +99,7 @@ fn references_are_resolved_as_in_rfc_3986() {
 }
 
 #[test]
-fn what_is_of_another_origin_or_no_uri_is_left_alone() {
+fn other_origins_and_invalid_uris_are_left_alone() {
     for reference in [
         "http://example.com/x",
         "//example.com/x",

@@ -9,7 +9,7 @@ use http::StatusCode;
 use proptest::prelude::*;
 
 #[test]
-fn a_member_says_what_happened() {
+fn a_member_reports_what_happened() {
     for (status, expected) in [
         (CacheStatus::hit(), "Eyewall; hit"),
         (CacheStatus::hit().ttl(27), "Eyewall; hit; ttl=27"),
@@ -60,7 +60,7 @@ fn each_reason_to_forward_has_its_token() {
 }
 
 #[test]
-fn it_stands_behind_what_caches_nearer_to_the_origin_said() {
+fn a_member_follows_those_of_caches_nearer_to_the_origin() {
     let mut response = fields(&[("cache-status", "OriginCache; hit")]);
     CacheStatus::forwarded(Forward::Miss).append_to(&mut response, "Eyewall");
     assert_eq!(response, fields(&[("cache-status", "OriginCache; hit"), ("cache-status", "Eyewall; fwd=miss")]));

@@ -1,6 +1,6 @@
 //! A caching proxy in front of one origin: `cargo run -p eyewall-page-cache --example caching_proxy -- http://127.0.0.1:8080 pages`
 //!
-//! What is here is a socket for clients, and connections to the origin; the page cache does the rest.
+//! This example has a socket for clients and connections to the origin. The page cache does the rest.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 type Body = RequestBody<Incoming>;
 type Fetched = Result<Response<Incoming>, Error>;
 
-/// The origin, and how it is reached.
+/// The origin, and the client that reaches it.
 #[derive(Clone)]
 struct Origin(Client<HttpConnector, Body>, Uri);
 
@@ -49,7 +49,8 @@ impl Upstream for Origin {
     }
 }
 
-/// Changes go past the cache, and remove what they make wrong. They may wait for the volume, which is in memory here.
+/// Requests that change something bypass the cache, and remove the stored responses that they make wrong. They may wait for the
+/// volume, which is in memory here.
 async fn forward(visit: &Visit<Origin>, body: Incoming) -> Answered<Origin> {
     let (parts, status) = (&visit.parts, CacheStatus::forwarded(Forward::Method));
     let head = (parts.method.clone(), &parts.uri, parts.headers.clone());
@@ -62,7 +63,7 @@ async fn forward(visit: &Visit<Origin>, body: Incoming) -> Answered<Origin> {
     Ok(visit.passed(response, status))
 }
 
-/// Answers requests until nobody accepts them any more.
+/// Answers requests until the process no longer accepts connections.
 pub(crate) async fn serve(listener: TcpListener, origin: Uri, cache: Cache) {
     let origin = Origin(Client::builder(TokioExecutor::new()).build_http(), origin);
     let (pages, settings) = (Arc::new(Pages::new(Arc::new(Store::new(cache)), None)), Arc::default());

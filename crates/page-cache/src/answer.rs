@@ -1,4 +1,4 @@
-//! An answer that is on its way into the volume, and who waits for it.
+//! An answer on its way into the volume, and the requests that wait for it.
 
 use std::sync::Arc;
 
@@ -11,43 +11,43 @@ use crate::body::BodyStream;
 use crate::collapsing;
 use crate::fragments::Object;
 
-/// What is asked for just now.
+/// The requests that are under way.
 pub(crate) type InFlight = collapsing::InFlight<Answer>;
-/// What a request is to do about a miss.
+/// What a request has to do on a miss: ask, or wait.
 pub(crate) type Joined = collapsing::Joined<Answer>;
 /// The right, and the duty, to ask for a key.
 pub(crate) type Leader = collapsing::Leader<Answer>;
 
-/// What all get who wait for it.
+/// What every request that waits for this answer gets.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// That of the response.
+    /// The status of the response.
     pub(crate) status: StatusCode,
-    /// As they are stored.
+    /// The fields, as they are stored.
     pub(crate) fields: HeaderMap,
-    /// On which it may be used again.
+    /// The terms on which the response may be used again.
     pub(crate) terms: Terms,
-    /// What it is chosen by, if it is one of several.
+    /// The fields of requests that select this response, if the address has several variants.
     pub(crate) variant: Option<Variant>,
-    /// By which it can be purged together with others.
+    /// The tags by which this response is purged together with others.
     pub(crate) tags: Vec<String>,
-    /// That of them which all responses of its address carry.
+    /// The one of these tags that all responses of the address carry.
     pub(crate) address_tag: Option<String>,
-    /// Where its body comes by.
+    /// Where the body comes from.
     pub(crate) content: Content,
 }
 
-/// Where the body of an answer comes by.
+/// Where the body of an answer comes from.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// It may become one entry. If its length is known, it is short enough for that.
+    /// The body may become one entry. If its length is known, it is short enough for that.
     Whole(Arc<BodyStream>),
-    /// It comes in fragments.
+    /// The body comes in fragments.
     Fragments(Arc<Object>),
 }
 
 impl Answer {
-    /// Whether it answers this request, too.
+    /// Whether the answer is right for this request, too.
     pub(crate) fn suits(&self, request: &HeaderMap) -> bool {
         self.variant
             .as_ref()

@@ -1,38 +1,38 @@
-//! Whether the volume takes what is written to it at once.
+//! Whether the volume takes writes without waiting.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A write that takes longer has waited: for storage that doesn't keep up, or for a process that was stopped with a lock.
+/// A write that takes longer than this has waited: for slow storage, or for a process that was stopped while it held a lock.
 const INLINE_MAX: Duration = Duration::from_micros(500);
-/// For how long the volume is taken to be slow after such a write, at least, and for how many times what it took.
+/// After such a write the volume counts as slow for this long at least, and for this many times the duration of the write.
 const SLOW_FOR: Duration = Duration::from_secs(1);
 const SLOW_FOR_TIMES: u32 = 100;
 
-/// A memory of writes that had to wait. Threads that serve clients write what is short themselves, since handing it to another
-/// costs more than the write; where one of them had to wait, others do it for a while. So clients are held up for a hundredth of
-/// the time at worst.
+/// A memory of writes that had to wait. Threads that serve clients write short entries themselves, because it costs more to hand a
+/// write to another thread. After a write that had to wait, other threads write for a while. So slow writes hold clients up for at
+/// most a hundredth of the time.
 #[derive(Debug)]
 pub(crate) struct Blocking {
     began: Instant,
-    /// Microseconds from `began` to when the volume counts as fast again. Nothing is ordered by it.
+    /// The volume counts as fast again this many microseconds after `began`. No other memory access is ordered by it.
     slow_until: AtomicU64,
 }
 
 impl Default for Blocking {
-    /// Nothing has had to wait yet.
+    /// No write has had to wait yet.
     fn default() -> Self {
         Self { began: Instant::now(), slow_until: AtomicU64::new(0) }
     }
 }
 
 impl Blocking {
-    /// Whether no write had to wait lately.
+    /// Whether no recent write had to wait.
     pub(crate) fn allows_inline_writes(&self) -> bool {
         self.began.elapsed().as_micros() as u64 >= self.slow_until.load(Ordering::Relaxed)
     }
 
-    /// Writes, and takes note of how long it took.
+    /// Writes, and notes how long that took.
     pub(crate) fn time<T>(&self, write: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let written = write();

@@ -1,12 +1,12 @@
-//! A body on its way in, and its readers.
+//! A body that arrives, and its readers.
 //!
 //! ```text
 //!            keeps all                               keeps what a reader lacks
 //! source ──> [piece][piece][piece] ──too large──>    [piece][piece] <── the source waits while this is much
-//!             ^ who joins begins here                 ^ the slowest reader; nobody joins any more
+//!             ^ a new reader begins here              ^ the slowest reader; no new readers
 //! ```
-//! As long as the body may become an entry, all of it is kept: whoever asks for the same meanwhile begins at its start, and no
-//! slow reader holds up the others. That is bounded by the largest entry.
+//! All of the body is kept as long as it may become an entry. A request that joins meanwhile begins at the start, and no slow
+//! reader holds up the others. The size of the largest entry bounds what is kept.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -18,10 +18,10 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
 
-/// What is kept for the slowest reader of a body that won't be an entry.
+/// How much is kept for the slowest reader of a body that won't become an entry.
 const WINDOW_BYTES: usize = 512 << 10;
 
-/// A body that comes in.
+/// A body that arrives.
 #[derive(Debug)]
 pub struct BodyStream {
     length: Option<u64>,
@@ -31,25 +31,25 @@ pub struct BodyStream {
 #[derive(Debug, Default)]
 struct State {
     pieces: VecDeque<Bytes>,
-    /// The number of the first of them; those before are gone.
+    /// The number of the first piece that is kept; earlier ones are gone.
     first: u64,
     bytes: usize,
     trailers: HeaderMap,
     is_flowing: bool,
-    /// The last piece is for nobody yet.
+    /// No reader gets the last piece yet.
     is_held: bool,
     end: Option<End>,
     readers: Vec<Option<Place>>,
-    /// Who pushes, and waits for the readers.
+    /// The task that pushes, while it waits for the readers.
     pusher: Option<Waker>,
 }
 
 /// How a body ended.
 #[derive(Debug, Clone)]
 pub enum End {
-    /// All of it came.
+    /// The body is complete.
     Whole,
-    /// It was cut off.
+    /// The body was cut off.
     Broken(CutOff),
 }
 
@@ -61,7 +61,7 @@ pub struct CutOff {
 }
 
 impl CutOff {
-    /// For this reason.
+    /// A body that was cut off for this reason.
     pub fn new(kind: io::ErrorKind, words: impl fmt::Display) -> Self {
         Self { kind, words: words.to_string().into() }
     }
@@ -81,14 +81,14 @@ impl From<CutOff> for io::Error {
     }
 }
 
-/// Where a reader is.
+/// The position of a reader.
 #[derive(Debug, Default)]
 struct Place {
     next: u64,
     waker: Option<Waker>,
 }
 
-/// Somebody who gets the body from its start.
+/// A reader that gets the body from its start.
 #[derive(Debug)]
 pub struct BodyReader {
     stream: Arc<BodyStream>,
@@ -98,12 +98,12 @@ pub struct BodyReader {
 }
 
 impl BodyStream {
-    /// One that will have this length, if that is known.
+    /// A body of this length, if it is known.
     pub fn new(length: Option<u64>) -> Self {
         Self { length, state: Mutex::default() }
     }
 
-    /// How long it will be, if that is known.
+    /// The length of the body, if it is known.
     pub fn length(&self) -> Option<u64> {
         self.length
     }
@@ -112,7 +112,7 @@ impl BodyStream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A reader from the start; `None` if the start is gone, or the body was cut off: who comes now can ask for himself.
+    /// A reader from the start. `None` if the start is gone, or if the body was cut off: a new request asks the upstream itself.
     pub fn reader(self: &Arc<Self>) -> Option<BodyReader> {
         let mut state = self.state();
         if state.is_flowing || matches!(state.end, Some(End::Broken(_))) {
@@ -126,8 +126,8 @@ impl BodyStream {
         Some(BodyReader { stream: Arc::clone(self), number, taken: 0, has_trailers: false })
     }
 
-    /// The next piece. What is known to be the last one is given to readers by [`finish`](Self::finish) only: whoever has it finds
-    /// the body stored.
+    /// Adds the next piece. Readers get a piece that is known to be the last one only from [`finish`](Self::finish), so that a
+    /// client which has it finds the body stored.
     pub fn push(&self, piece: Bytes, is_last: bool) {
         let mut state = self.state();
         state.is_held = is_last;
@@ -137,12 +137,12 @@ impl BodyStream {
         state.wake_readers();
     }
 
-    /// What follows the last piece.
+    /// Adds the trailer fields.
     pub fn push_trailers(&self, trailers: HeaderMap) {
         self.state().trailers.extend(trailers);
     }
 
-    /// From now on only what readers lack is kept.
+    /// From now on, keeps only the pieces that a reader lacks.
     pub fn flow(&self) {
         let mut state = self.state();
         state.is_flowing = true;
@@ -150,8 +150,8 @@ impl BodyStream {
         state.let_go();
     }
 
-    /// Ready when the readers have taken enough for the next piece, at once if all is kept; false if there are none left. Also
-    /// after it was ready, who asked is woken when the last reader has gone.
+    /// Ready when the readers have taken enough for the next piece; at once if all pieces are kept. False if no reader is left. The
+    /// last reader wakes the caller when it goes, even after this was ready.
     pub fn poll_room(&self, context: &mut Context<'_>) -> Poll<bool> {
         let mut state = self.state();
         let room = state.room();
@@ -161,7 +161,7 @@ impl BodyStream {
         room
     }
 
-    /// Waits until the readers have taken enough for the next piece; false if there are none left.
+    /// Waits until the readers have taken enough for the next piece. False if no reader is left.
     pub async fn room(&self) -> bool {
         std::future::poll_fn(|context| {
             let mut state = self.state();
@@ -174,30 +174,30 @@ impl BodyStream {
         .await
     }
 
-    /// All of the body so far, if all was kept.
+    /// The pieces of the body so far, if all were kept.
     pub fn pieces(&self) -> Option<Vec<Bytes>> {
         let state = self.state();
         (!state.is_flowing).then(|| state.pieces.iter().cloned().collect())
     }
 
-    /// What followed the last piece so far.
+    /// The trailer fields so far.
     pub fn trailers(&self) -> HeaderMap {
         self.state().trailers.clone()
     }
 
-    /// What is kept and, as long as more comes, `read_ahead` of the connection that it comes by: the share of each reader.
+    /// Each reader's share of the kept bytes and, while more arrive, of `read_ahead`, the buffer of the connection.
     pub fn bytes_per_reader(&self, read_ahead: u64) -> u64 {
         let state = self.state();
         let ahead = if state.end.is_none() { read_ahead } else { 0 };
         (state.bytes as u64 + ahead) / state.readers.iter().flatten().count().max(1) as u64
     }
 
-    /// Whether it was cut off by now.
+    /// Whether the body has been cut off.
     pub fn is_broken(&self) -> bool {
         matches!(self.state().end, Some(End::Broken(_)))
     }
 
-    /// How it ends; what is said later has no effect.
+    /// Ends the body. A second call has no effect.
     pub fn finish(&self, end: End) {
         let mut state = self.state();
         state.end.get_or_insert(end);
@@ -211,7 +211,7 @@ impl State {
         self.readers.iter_mut().flatten().filter_map(|place| place.waker.take()).for_each(Waker::wake);
     }
 
-    /// Whether there is room for the next piece; false: nobody reads.
+    /// Whether there is room for the next piece. False if no reader is left.
     fn room(&self) -> Poll<bool> {
         match self.readers.iter().all(Option::is_none) {
             true => Poll::Ready(false),
@@ -220,7 +220,7 @@ impl State {
         }
     }
 
-    /// Drops what no reader lacks, and lets the pusher go on.
+    /// Drops the pieces that every reader has, and wakes the task that pushes.
     fn let_go(&mut self) {
         let slowest = self.readers.iter().flatten().map(|place| place.next).min();
         if self.is_flowing {
@@ -239,17 +239,17 @@ impl State {
 }
 
 impl BodyReader {
-    /// What it reads.
+    /// The body that it reads.
     pub fn stream(&self) -> Weak<BodyStream> {
         Arc::downgrade(&self.stream)
     }
 
-    /// The next piece; `None` at the content's end.
+    /// The next piece; `None` at the end of the content.
     pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, CutOff>>> {
         let mut state = self.stream.state();
         let State { pieces, first, end, readers, is_held, .. } = &mut *state;
         let there = pieces.len() - usize::from(*is_held);
-        // It is there from the reader's making to its end.
+        // The place exists as long as the reader does.
         let Some(Some(place)) = readers.get_mut(self.number) else { return Poll::Ready(None) };
         if let Some(piece) = pieces.range(..there).nth((place.next - *first) as usize) {
             let piece = piece.clone();
@@ -268,7 +268,7 @@ impl BodyReader {
         }
     }
 
-    /// The next piece, or the trailer fields; `None` at the body's end.
+    /// The next piece, or the trailer fields; `None` at the end of the body.
     pub fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         match ready!(self.poll_piece(context)) {
             Some(piece) => Poll::Ready(Some(piece.map(Frame::data))),
@@ -281,7 +281,7 @@ impl BodyReader {
         }
     }
 
-    /// How many bytes are to come, if that is known.
+    /// How many bytes are left, if that is known.
     pub fn left(&self) -> Option<u64> {
         self.stream.length.map(|length| length.saturating_sub(self.taken))
     }
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_joins_late_gets_all_of_it() {
+    async fn a_late_reader_gets_the_whole_body() {
         let stream = Arc::new(BodyStream::new(None));
         let mut first = stream.reader().unwrap();
         stream.push(Bytes::from_static(b"one "), false);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_flows_waits_for_its_slowest_reader_and_lets_nobody_join() {
+    async fn a_flowing_body_waits_for_its_slowest_reader_and_takes_no_new_ones() {
         let stream = Arc::new(BodyStream::new(None));
         let (mut quick, mut slow) = (stream.reader().unwrap(), stream.reader().unwrap());
         stream.push(Bytes::from_static(b"start "), false);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_piece_comes_with_the_end() {
+    async fn readers_get_the_last_piece_at_the_end() {
         let stream = Arc::new(BodyStream::new(Some(3)));
         let mut reader = stream.reader().unwrap();
         stream.push(Bytes::from_static(b"all"), true);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_was_cut_off_says_so_to_all() {
+    async fn every_reader_of_a_body_that_was_cut_off_gets_the_error() {
         let stream = Arc::new(BodyStream::new(None));
         let mut reader = stream.reader().unwrap();
         stream.push(Bytes::from_static(b"half"), false);

@@ -1,4 +1,4 @@
-//! Bodies of the responses that go to clients.
+//! The bodies of responses to clients.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,33 +15,33 @@ use http_body::{Body, Frame, SizeHint};
 use crate::body::{BodyReader, BodyStream};
 use crate::upstream::{BoxError, Timed};
 
-/// The body of a response that the cache gives: bytes of the volume, where they lie; or the upstream's own body of type `B`; or that,
-/// as it comes and is stored.
+/// The body of a response from the cache. It is one of these: pinned bytes of the volume, the upstream's own body of type `B`, or
+/// the upstream's body while it arrives and is stored.
 ///
-/// Bytes of the volume are held in place until the last `Bytes` of the body is dropped: a slow client keeps them from being evicted
-/// for so long.
+/// Bytes of the volume stay in place until the last `Bytes` of the body is dropped. A slow client keeps them from eviction for that
+/// long.
 #[derive(Debug)]
 pub struct CachedBody<B>(State<B>);
 
 #[derive(Debug)]
 enum State<B> {
     Ended,
-    /// All that is left.
+    /// All that is left of the body.
     Pieces(VecDeque<Bytes>, Option<Box<HeaderMap>>),
-    /// What the upstream sends to this client alone.
+    /// A body that the upstream sends to this client alone.
     Passed(Box<Passed<B>>),
-    /// What it sends to all who asked for the same.
+    /// A body that the upstream sends to all requests that wait for it.
     Shared(BodyReader),
-    /// Fragments, each looked up when the client has taken what was before it.
+    /// Fragments. Each is looked up when the client has taken the one before.
     Drawn(Drawn),
 }
 
-/// A body that is made as its client takes it.
+/// A body that is made while the client takes it.
 pub(crate) trait Draw: Send {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>>;
 }
 
-/// The lock is for nothing but to be `Sync`.
+/// The lock only makes the body `Sync`.
 struct Drawn(Mutex<Box<dyn Draw>>);
 
 impl fmt::Debug for Drawn {
@@ -50,39 +50,39 @@ impl fmt::Debug for Drawn {
     }
 }
 
-/// A body of the upstream, or a part of it.
+/// A body of the upstream, or a part of one.
 #[derive(Debug)]
 struct Passed<B> {
     incoming: Timed<B>,
     cut: Option<Cut>,
 }
 
-/// Which bytes of a body are wanted.
+/// The bytes of a body that the client wants.
 #[derive(Debug)]
 struct Cut {
-    /// So many come before them.
+    /// The number of bytes before them.
     before: u64,
-    /// So many are left of them.
+    /// The number of them that are left.
     left: u64,
 }
 
 impl<B> CachedBody<B> {
-    /// One without bytes.
+    /// A body without bytes.
     pub fn empty() -> Self {
         Self(State::Ended)
     }
 
-    /// What is at hand.
+    /// A body whose bytes are all available.
     pub fn whole(bytes: impl Into<Bytes>) -> Self {
         Self::pieces(VecDeque::from([bytes.into()]), HeaderMap::new())
     }
 
-    /// What is at hand, and followed by these trailer fields.
+    /// A body whose bytes are all available, followed by these trailer fields.
     pub fn pieces(pieces: VecDeque<Bytes>, trailers: HeaderMap) -> Self {
         Self(State::Pieces(pieces, (!trailers.is_empty()).then(|| Box::new(trailers))))
     }
 
-    /// What somebody has asked for.
+    /// A body that another request has asked for.
     pub fn shared(reader: BodyReader) -> Self {
         Self(State::Shared(reader))
     }
@@ -91,7 +91,7 @@ impl<B> CachedBody<B> {
         Self(State::Drawn(Drawn(Mutex::new(Box::new(body)))))
     }
 
-    /// What it shares with others who asked for the same.
+    /// The body that it shares with other requests.
     pub fn stream(&self) -> Option<Weak<BodyStream>> {
         match &self.0 {
             State::Shared(reader) => Some(reader.stream()),
@@ -99,19 +99,20 @@ impl<B> CachedBody<B> {
         }
     }
 
-    /// Whether it is the upstream's own.
+    /// Whether it is the upstream's own body.
     pub fn is_passed(&self) -> bool {
         matches!(self.0, State::Passed(_))
     }
 }
 
 impl<B: Body<Data = Bytes, Error: Into<BoxError>>> CachedBody<B> {
-    /// The upstream's own, trailers included. It fails where no piece comes in `timeout`.
+    /// The upstream's own body, with its trailers. It fails if a piece takes longer than `timeout`.
     pub fn passed(body: B, timeout: Option<Duration>) -> Self {
         Self(State::Passed(Box::new(Passed { incoming: Timed::new(body, timeout), cut: None })))
     }
 
-    /// `wanted` of the bytes of the upstream's body. It fails where no piece comes in `timeout`, or the body ends before they do.
+    /// The bytes `wanted` of the upstream's body. It fails if a piece takes longer than `timeout`, or if the body ends before they
+    /// do.
     pub fn cut(body: B, timeout: Option<Duration>, wanted: &Range<u64>) -> Self {
         let cut = Cut { before: wanted.start, left: wanted.end - wanted.start };
         Self(State::Passed(Box::new(Passed { incoming: Timed::new(body, timeout), cut: Some(cut) })))

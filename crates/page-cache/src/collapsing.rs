@@ -1,15 +1,15 @@
-//! Request collapsing (RFC 9211): of several requests of a process that miss the same key at once, one asks. The others wait for the
-//! head of its answer, and become readers of its body.
+//! Request collapsing (RFC 9211). When several requests of a process miss the same key, one of them asks. The others wait for the
+//! head of its answer, and then read its body.
 //!
 //! ```text
-//! Asking ──the head came, and may be stored──> Answered ──stored──> gone: found in the volume
-//!    ├──it came, and may not───────────────────────────────────> Alone: everybody asks for himself
-//!    └──nothing came: given up, or an error────────────────────> Over: the next one takes its place
+//! Asking ──head arrives, may be stored──> Answered ──stored──> gone: found in the volume
+//!    ├──head arrives, may not be──────────────────────────────> Alone: every request asks for itself
+//!    └──no head: given up, or an error────────────────────────> Over: the next request takes its place
 //! ```
-//! Over several processes, the one that asks holds a claim in the volume for as long:
+//! Across processes, the request that asks also holds a claim in the volume:
 //!
 //! ```text
-//! COLLAPSE_KEY fill      claimed for as long as somebody asks for what has this collapse key
+//! COLLAPSE_KEY fill      claimed while a request asks for a response with this collapse key
 //! ```
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use tokio::sync::watch;
 
 use crate::pages::Pages;
 
-/// What is asked for by somebody just now; `A` is what all get who wait for an answer.
+/// The requests that are under way. `A` is the answer that every waiting request gets.
 #[derive(Debug)]
 pub(crate) struct InFlight<A> {
     running: Mutex<Running<A>>,
@@ -32,7 +32,7 @@ type Running<A> = HashMap<Vec<u8>, Arc<Collapsed<A>>>;
 
 #[derive(Debug)]
 struct Collapsed<A> {
-    /// The volume's when the request began.
+    /// The epoch of the volume when the request began.
     epoch: Option<Epoch>,
     stage: watch::Sender<Stage<A>>,
 }
@@ -45,12 +45,12 @@ enum Stage<A> {
     Over,
 }
 
-/// What a request is to do about a miss.
+/// What a request has to do on a miss.
 #[derive(Debug)]
 pub(crate) enum Joined<A> {
-    /// Ask. Dropping the leader ends it.
+    /// The request asks. Dropping the leader ends that.
     Lead(Leader<A>),
-    /// Wait.
+    /// The request waits.
     Follow(Waiter<A>),
 }
 
@@ -59,28 +59,28 @@ pub(crate) struct Leader<A> {
     in_flight: Arc<InFlight<A>>,
     key: Vec<u8>,
     request: Arc<Collapsed<A>>,
-    /// What is given back with it.
+    /// Released together with the leader.
     held: Option<Box<dyn Send + Sync>>,
 }
 
-/// Somebody else's request.
+/// A request that waits for another one.
 #[derive(Debug)]
 pub(crate) struct Waiter<A> {
     stage: watch::Receiver<Stage<A>>,
-    /// Whether the answer had come before anybody waited here: it was not given to this request.
+    /// Whether the answer arrived before this request began to wait. So it was not given to this request.
     pub(crate) is_late: bool,
 }
 
-/// What came of waiting.
+/// How the wait ended.
 #[derive(Debug)]
 pub(crate) enum Outcome<A> {
-    /// The head is there.
+    /// The head has arrived.
     Answered(Arc<A>),
-    /// It is not for others.
+    /// The answer is not for other requests.
     Alone,
-    /// It is stored by now, or nothing came of it.
+    /// The answer has been stored, or the request failed.
     Over,
-    /// Nothing came in time.
+    /// The wait reached its deadline.
     Late,
 }
 
@@ -95,7 +95,8 @@ impl<A> InFlight<A> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The running request for a key, or a new one. `epoch` is the volume's present one. Who comes behind a purge, whatever that meant, doesn't join who came before it.
+    /// Joins the running request for a key, or begins a new one. `epoch` is the present epoch of the volume. A request after any
+    /// purge doesn't join one from before it.
     pub(crate) fn join(self: &Arc<Self>, key: &[u8], epoch: Option<Epoch>) -> Joined<A> {
         let mut running = self.running();
         if let Some(request) = running.get(key).filter(|request| request.epoch == epoch) {
@@ -108,12 +109,12 @@ impl<A> InFlight<A> {
         Joined::Lead(Leader { in_flight: Arc::clone(self), key: key.to_vec(), request, held: None })
     }
 
-    /// How many there are.
+    /// The number of running requests.
     pub(crate) fn count(&self) -> usize {
         self.running().len()
     }
 
-    /// Who asks from now on for a key, or for one that begins with it and a blank, starts anew.
+    /// Requests for this key, or for one that begins with it and a blank, no longer join a running request.
     pub(crate) fn leave(&self, key: &[u8]) {
         let is_of_key = |other: &[u8]| other.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest[0] == b' ');
         self.running().retain(|other, _| !is_of_key(other));
@@ -121,7 +122,7 @@ impl<A> InFlight<A> {
 }
 
 impl<A> Leader<A> {
-    /// Holds something for as long as the leader, such as the same right before other processes.
+    /// Holds a value as long as the leader, for instance the same right across processes.
     pub(crate) fn hold(&mut self, held: impl Send + Sync + 'static) {
         self.held = Some(Box::new(held));
     }
@@ -131,7 +132,7 @@ impl<A> Leader<A> {
         self.request.stage.send_replace(Stage::Answered(Arc::clone(answer)));
     }
 
-    /// Tells the others not to wait for one another.
+    /// Tells the others to ask for themselves.
     pub(crate) fn alone(self) {
         self.request.stage.send_replace(Stage::Alone);
     }
@@ -148,27 +149,27 @@ impl<A> Waiter<A> {
                 Stage::Alone => Outcome::Alone,
                 Stage::Asking | Stage::Over => Outcome::Over,
             },
-            // The request is gone.
+            // The request has ended.
             Ok(Err(_)) => Outcome::Over,
         }
     }
 }
 
 impl Pages {
-    /// The claim of a key in the volume, which no entry is stored under: those that wait in other processes wait on a thread that may,
-    /// one for each key, whoever waits there for that in turn. None: another process has it still, or the volume has no place for it.
-    /// Who gives up waiting leaves no thread behind that waits.
+    /// Claims a key in the volume. No entry is stored under that key. A request that finds it claimed by another process waits on a
+    /// blocking thread, one for each key. The thread ends when the request gives up. None: another process still has the claim, or
+    /// the volume has no place for it.
     pub(crate) async fn claim(&self, collapse_key: &[u8], wait: Duration) -> Option<Writer> {
         let key = [collapse_key, b" fill"].concat();
         let store = Arc::clone(&self.store);
-        // Lives as long as this is waited for.
+        // Lives as long as the caller waits.
         let waiting = Arc::new(());
         let wanted = Arc::downgrade(&waiting);
         let claiming = move || {
             let is_wanted = || wanted.strong_count() > 0;
             store.claim(&key, wait, &is_wanted)
         };
-        // Its thread has logged a panic already.
+        // The thread has already logged its panic.
         let claimed = tokio::task::spawn_blocking(claiming).await.ok().flatten();
         drop(waiting);
         claimed
@@ -184,7 +185,7 @@ impl<A> fmt::Debug for Leader<A> {
 impl<A> Drop for Leader<A> {
     fn drop(&mut self) {
         let mut running = self.in_flight.running();
-        // After a purge somebody else may ask for the key.
+        // After a purge, another request may ask for the key.
         if running.get(&self.key).is_some_and(|request| Arc::ptr_eq(request, &self.request)) {
             running.remove(&self.key);
         }
@@ -203,7 +204,7 @@ impl<A> Drop for Leader<A> {
 mod tests {
     use super::*;
 
-    /// Longer than anything here takes.
+    /// Longer than any step here takes.
     const LONG: Duration = Duration::from_mins(1);
 
     fn lead(in_flight: &Arc<InFlight<u8>>) -> Leader<u8> {
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_hears_what_came_of_it() {
+    async fn a_waiting_request_gets_the_outcome() {
         let in_flight = Arc::default();
         let leader = lead(&in_flight);
         let early = follow(&in_flight);
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_behind_a_purge_of_a_key_or_of_what_it_begins_starts_anew() {
+    fn a_request_after_a_purge_of_its_key_or_its_address_starts_a_new_fetch() {
         let in_flight: Arc<InFlight<u8>> = Arc::default();
         let first = lead(&in_flight);
         in_flight.leave(b"ke");
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_ticket_holds_goes_with_it() {
+    fn a_dropped_leader_releases_its_held_value() {
         let in_flight = Arc::default();
         let held = Arc::new(());
         let mut leader = lead(&in_flight);

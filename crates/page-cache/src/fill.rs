@@ -19,47 +19,48 @@ use crate::recent_purges::Mark;
 use crate::settings::{Place, Settings};
 use crate::upstream::{BoxError, Timed, UpstreamBody};
 
-/// A body up to here is stored by the thread that got its last byte, where the volume takes it without waiting.
+/// The thread that gets the last byte stores a body of up to this length itself, if the volume takes it without waiting.
 const SHORT_BYTES_MAX: u64 = 64 << 10;
 
-/// A response that is collected while it goes to those who asked for it.
+/// Collects a response while clients read it.
 ///
-/// It is received as fast as the upstream sends it: a slow client would hold up all who wait for the entry. If the clients go
-/// away, a patient fill goes on.
+/// It receives the body as fast as the upstream sends it, because a slow client would hold up every request that waits for the
+/// entry. A patient fill goes on after its clients have gone away.
 pub(crate) struct Fill {
-    /// Where it is stored.
+    /// The stored responses that this one joins.
     pub(crate) pages: Arc<Pages>,
-    /// How the front door wants it.
+    /// The settings of the front door.
     pub(crate) settings: Arc<Settings>,
-    /// The key of its address.
+    /// The key of the address.
     pub(crate) key: Vec<u8>,
-    /// What all get who wait for it.
+    /// The answer that every waiting request gets.
     pub(crate) answer: Arc<Answer>,
-    /// Its body, for all its readers.
+    /// The body, for all its readers.
     pub(crate) stream: Arc<BodyStream>,
-    /// How long the body will be, if that is known.
+    /// The length of the body, if it is known.
     pub(crate) length: Option<u64>,
-    /// How long it may be as one entry.
+    /// The greatest length of the body as one entry.
     pub(crate) whole_bytes_max: u64,
-    /// How long it may be in fragments, if it may be stored so.
+    /// The greatest length of the body in fragments, if it may be stored so.
     pub(crate) object_bytes_max: Option<u64>,
-    /// It is collected to its end whoever reads it, as long as it may be stored.
+    /// Collects the body to its end even if no reader is left, as long as it may be stored.
     pub(crate) is_patient: bool,
-    /// Whether it is to be stored, by the trailers at its end.
+    /// Decides by the trailers at the end whether the response is stored.
     pub(crate) takes: fn(&HeaderMap) -> bool,
-    /// What was purged when the upstream was asked.
+    /// The mark of purges when the upstream was asked.
     pub(crate) mark: Mark,
-    /// Held until the entry can be found.
+    /// Held until requests can find the entry.
     pub(crate) leader: Option<Leader>,
 }
 
 impl Fill {
-    /// Starts to collect. What is short, or at hand, is stored when this returns, so that it leaves with its head.
+    /// Begins to collect. A short body, or one that has arrived, is stored when this returns, so that a client with the head finds
+    /// the entry.
     pub(crate) async fn start<B: UpstreamBody>(self, body: B) {
         let is_short = self.length.is_some_and(|bytes| bytes <= SHORT_BYTES_MAX);
         let mut running = Running(Some(Box::pin(self.run(body))));
         if !running.step().await && is_short {
-            // Hyper reads a body when it is asked for it: what has come is there after a turn of the loop.
+            // Hyper reads a body only when it is polled. After one turn of the event loop, the bytes that have arrived are here.
             tokio::task::yield_now().await;
             running.step().await;
         }
@@ -102,19 +103,19 @@ impl Fill {
             let head = Head { trailers: (!trailers.is_empty()).then(|| Box::new(trailers)), ..head };
             let kept = self.pages.keep(&self.key, answer, &head, &pieces, self.mark, self.settings.lasting());
             if kept.is_none() && !self.pages.may_be_purged_since(self.mark) {
-                // For its size, say. Whoever comes asks for himself, and doesn't wait in vain.
+                // The body was too large, for instance. Further requests ask for themselves, and don't wait in vain.
                 self.pages.unstorable.insert(&self.key);
             }
         };
         if is_quick {
             pages.store.write_inline(keep);
         } else {
-            // Its thread has logged a panic already.
+            // The thread has already logged its panic.
             let _ = tokio::task::spawn_blocking(keep).await;
         }
     }
 
-    /// The rest of a body that is too large to be one entry, as fast as its slowest reader takes it.
+    /// Receives the rest of a body that is too large for one entry, as fast as its slowest reader takes it.
     async fn go_on<B: UpstreamBody>(self, mut incoming: Coming<B>) -> End {
         let Self { pages, settings, key, answer, stream, object_bytes_max, mark, leader, .. } = self;
         let has_trailers = settings.place == Place::Origin;
@@ -123,7 +124,7 @@ impl Fill {
         for piece in stream.pieces().unwrap_or_default() {
             keeping = kept(keeping, &piece).await;
         }
-        // Nobody can join any more.
+        // No request can join any more.
         drop(leader);
         stream.flow();
         loop {
@@ -153,27 +154,27 @@ impl Fill {
     }
 }
 
-/// A body that comes.
+/// A body that arrives.
 struct Coming<B> {
     body: Timed<B>,
-    /// How many bytes have come.
+    /// The number of bytes that have arrived.
     bytes: u64,
-    /// How many will come, if that is known.
+    /// The number of bytes that will arrive, if that is known.
     length: Option<u64>,
 }
 
-/// How fast a body is taken in.
+/// How fast a body is received.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pace {
-    /// As fast as it comes, whoever reads it.
+    /// As fast as it arrives, whether or not a client reads it.
     Own,
-    /// As its slowest reader takes it; if nobody reads it, as fast as it comes.
+    /// As fast as its slowest reader takes it. Without a reader, as fast as it arrives.
     OfReaders,
-    /// As its slowest reader takes it, and to the last reader's end.
+    /// As fast as its slowest reader takes it, until the last reader ends.
     WhileRead,
 }
 
-/// What a body gives.
+/// The next item of a body.
 enum Next {
     Piece(Bytes),
     Trailers(HeaderMap),
@@ -215,18 +216,18 @@ impl<B: UpstreamBody> Coming<B> {
         }
     }
 
-    /// Whether all of it is known to have come: whoever has the last byte finds the body stored.
+    /// Whether the whole body is known to have arrived. A client that has the last byte has to find the body stored.
     fn is_complete(&self) -> bool {
         self.length == Some(self.bytes)
     }
 }
 
-/// What kind of error it is, for those of input and output.
+/// The kind of input or output error that this error is.
 pub(crate) fn kind(error: &BoxError) -> io::ErrorKind {
     error.downcast_ref::<io::Error>().map_or(io::ErrorKind::Other, io::Error::kind)
 }
 
-/// Sees to it that nobody waits for the rest of a body when its fill is no more, for a panic or the end of the runtime.
+/// Ends the body for its readers when the fill ends early, by a panic or by the end of the runtime.
 struct Ending(Arc<BodyStream>);
 
 impl Drop for Ending {
@@ -235,12 +236,11 @@ impl Drop for Ending {
     }
 }
 
-/// A fill that a request drives itself, for as long as it wants to: then it goes on as a task of its own, also where the request
-/// is given up.
+/// A fill that a request drives itself at first. Then it goes on as a task of its own, even if the request is given up.
 struct Running<F: Future<Output = ()> + Send + 'static>(Option<Pin<Box<F>>>);
 
 impl<F: Future<Output = ()> + Send> Running<F> {
-    /// Goes on as far as it can at once. True: it is done.
+    /// Goes on as far as it can without waiting. True if it has ended.
     async fn step(&mut self) -> bool {
         let is_done = poll_fn(|context| {
             let polled = self.0.as_mut().map(|running| running.as_mut().poll(context));
@@ -256,7 +256,7 @@ impl<F: Future<Output = ()> + Send> Running<F> {
 
 impl<F: Future<Output = ()> + Send> Drop for Running<F> {
     fn drop(&mut self) {
-        // After a panic there is nothing to go on with; without a runtime the program ends, and nobody waits for the answer.
+        // After a panic the fill can't go on. Without a runtime the program ends, and no client waits for the answer.
         if std::thread::panicking() {
             return;
         }

@@ -1,8 +1,8 @@
-//! Numbers that tell what is stored of an address at one time from what is stored of it at another.
+//! Numbers that distinguish what is stored of an address at different times.
 
 use std::time::SystemTime;
 
-/// Any number that no other vary index or body had.
+/// A random number that no other vary index or body has had.
 pub(crate) fn generation() -> u64 {
     let mut bits = [0; 8];
     if getrandom::fill(&mut bits).is_err() {

@@ -1,7 +1,7 @@
 //! The head of a stored response, as it lies in the entry's metadata.
 //!
 //! ```text
-//! byte 0   version, 3        another one: not ours to read, so a miss
+//! byte 0   version, 3        any other version: a miss
 //! byte 1   kind              0 a response, 1 a vary index, 3 a response in fragments, 4 a fragment, 5 a response with trailer fields
 //! 2..4     status            little-endian, as all numbers here
 //! 4..40    kinds 0, 3 and 5 only: the terms of its reuse (`eyewall_http::terms`)
@@ -20,19 +20,19 @@ use crate::layout::Layout;
 
 const VERSION: u8 = 3;
 
-/// Fields of each response, which are never stored.
+/// Fields that are written for each response and never stored.
 const WRITTEN: [&[u8]; 5] = [b"age", b"cache-status", b"connection", b"content-length", b"transfer-encoding"];
 
 /// A stored response without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// What the value is.
+    /// The kind of the value.
     pub kind: Kind,
-    /// That of the response.
+    /// The status of the response.
     pub status: StatusCode,
     /// The fields that are stored.
     pub fields: HeaderMap,
-    /// What follows the content; of a whole response only. Few have any, and all are moved about: it is kept small.
+    /// The trailer fields; of a whole response only. Few responses have any, so the field is boxed: heads are moved often.
     pub trailers: Option<Box<HeaderMap>>,
 }
 
@@ -41,26 +41,26 @@ pub struct Head {
 pub enum Kind {
     /// The value is the content of a response, which may be used again on these terms.
     Response(Terms),
-    /// The value names the responses of which one is chosen by fields of the request (`eyewall_http::vary_index`).
+    /// The value names the responses of the address. Fields of the request select one of them (`eyewall_http::vary_index`).
     VaryIndex,
-    /// The content of a response lies in entries of its own; there is no value.
+    /// The content of a response lies in entries of its own. There is no value.
     Fragmented(Terms, Layout),
-    /// The value is a fragment of such a content.
+    /// The value is a fragment of a response's content.
     Fragment,
 }
 
 impl Head {
-    /// One without trailer fields.
+    /// A head without trailer fields.
     pub fn new(kind: Kind, status: StatusCode, fields: HeaderMap) -> Self {
         Self { kind, status, fields, trailers: None }
     }
 
-    /// One whose value is no response.
+    /// A head whose value is no response.
     pub(crate) fn bare(kind: Kind) -> Self {
         Self::new(kind, StatusCode::OK, HeaderMap::new())
     }
 
-    /// The metadata of the entry, or none if a field is longer than the format can tell.
+    /// The metadata of the entry. None if a field is too long for the format.
     pub fn encode(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(256);
         bytes.push(VERSION);
@@ -92,7 +92,7 @@ impl Head {
         Some(bytes)
     }
 
-    /// None for what this version did not write: other users of the volume may hold the same key.
+    /// None for bytes that this version did not write: other users of the volume may use the same key.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let HeadView { kind, status, fields, trailers } = HeadView::of(bytes)?;
         let trailers = match trailers {
@@ -103,20 +103,20 @@ impl Head {
     }
 }
 
-/// A head where it lies, for who only passes it on.
+/// A head in place in the volume, for a caller that only passes it on.
 #[derive(Debug)]
 pub struct HeadView<'a> {
-    /// What the value is.
+    /// The kind of the value.
     pub kind: Kind,
-    /// That of the response.
+    /// The status of the response.
     pub status: StatusCode,
-    /// As [`stored_fields`] has them.
+    /// The fields as [`stored_fields`] writes them.
     fields: &'a [u8],
     trailers: Option<&'a [u8]>,
 }
 
 impl<'a> HeadView<'a> {
-    /// None for what this version did not write.
+    /// None for bytes that this version did not write.
     #[inline]
     pub fn of(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader::new(bytes);
@@ -145,8 +145,8 @@ impl<'a> HeadView<'a> {
         Some(Self { kind, status, fields: reader.rest(), trailers })
     }
 
-    /// Appends the fields as lines of HTTP/1. None, and maybe some of them, where there is one that could be none, or no
-    /// `Date`.
+    /// Appends the fields as lines of HTTP/1. None if a line is no valid field, or if there is no `Date`; some lines may have been
+    /// appended then.
     #[inline]
     pub fn write_lines(self, lines: &mut Vec<u8>) -> Option<()> {
         let mut is_dated = false;
@@ -171,7 +171,7 @@ impl<'a> HeadView<'a> {
     }
 }
 
-/// Whether it is a name, and none of a field that is written for each response.
+/// Whether it is a valid name, and not of a field that is written for each response.
 fn is_passed_on(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().copied().all(is_of_name) && !WRITTEN.contains(&name)
 }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_comes_back_as_it_was() {
+    fn a_head_survives_encoding() {
         let bytes = head().encode().unwrap();
         assert_eq!(Head::decode(&bytes), Some(head()));
         let terms = Terms::from_bytes([0; TERMS_BYTES]).unwrap();

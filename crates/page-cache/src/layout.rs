@@ -1,4 +1,4 @@
-//! Where the fragments of a body lie, and under which keys.
+//! Where the fragments of a body lie, and their keys.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub const LAYOUT_BYTES: usize = 20;
 pub struct Layout {
     /// Bytes of the body.
     pub length: u64,
-    /// Tells the fragments of this head from those of others under the same address.
+    /// Distinguishes the fragments of this head from those of other heads of the same address.
     pub generation: u64,
     /// Bytes of a fragment: 1 to [`FRAGMENT_BYTES_MAX`].
     pub fragment_bytes: u32,
@@ -50,7 +50,7 @@ impl Layout {
         position / u64::from(self.fragment_bytes)
     }
 
-    /// The bytes of a fragment; none behind the body's end.
+    /// The bytes of a fragment. Empty beyond the end of the body.
     pub fn bytes_of(self, number: u64) -> Range<u64> {
         let bytes = u64::from(self.fragment_bytes);
         let start = number.saturating_mul(bytes).min(self.length);
@@ -65,9 +65,9 @@ impl Layout {
         self.fragment_of(bytes.start)..self.fragment_of(bytes.end - 1) + 1
     }
 
-    /// What the keys of all its fragments begin with. `address` is the key of the address, which has no blank.
+    /// The prefix of the keys of all its fragments. `address` is the key of the address, which has no blank.
     ///
-    /// The sign behind the digits is none that the key of a variant has there.
+    /// The character behind the digits never follows the digits in the key of a variant.
     pub fn prefix(self, address: &[u8]) -> Vec<u8> {
         [address, format!(" {:016x}/", self.generation).as_bytes()].concat()
     }
@@ -78,16 +78,15 @@ pub fn key_of(prefix: &[u8], number: u64) -> Vec<u8> {
     [prefix, format!("{number:x}").as_bytes()].concat()
 }
 
-/// How long fragments are in a volume whose entries have at most so many bytes: a power of two that leaves room for key and
-/// head, a sixteenth.
+/// The length of fragments in a volume with this greatest entry: a power of two that leaves a sixteenth for key and head.
 pub fn fragment_bytes(entry_bytes_max: u64) -> u32 {
     let largest = entry_bytes_max.clamp(2, 2 * FRAGMENT_BYTES_MAX);
     let power = 1_u64 << (u64::BITS - 1 - (largest - largest.div_ceil(16)).leading_zeros());
     power.min(FRAGMENT_BYTES_MAX) as u32
 }
 
-/// What the origin is asked for in the place of a range, so that whole fragments come: its first byte, and its end, unless
-/// all behind is wanted. None for a suffix, which begins nobody knows where.
+/// The range to ask the origin for in place of `asked`, so that whole fragments arrive: its first byte, and its end unless it
+/// reaches the end of the body. None for a suffix range, whose beginning is unknown.
 pub fn widened(asked: RangeSpec, fragment_bytes: u32) -> Option<(u64, Option<u64>)> {
     let bytes = u64::from(fragment_bytes);
     let down = |position: u64| position - position % bytes;

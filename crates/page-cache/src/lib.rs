@@ -5,32 +5,32 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`visit`] | a request, and what becomes of it: hit, collapsed, fetched, stored, passed |
-//! | [`upstream`] | whoever makes the answers that are not stored, and what a front door has to say of them |
-//! | [`settings`] | how a front door wants its cache to work |
-//! | [`reply`], [`cached_body`] | what goes to clients |
-//! | [`request_body`] | what goes to an upstream |
-//! | [`pages`] | storing and renewing responses; what all share |
-//! | [`purge`], [`tags`] | purging them, and by what they are purged together |
-//! | [`query`] | where the answers to QUERY of an address begin |
+//! | [`visit`] | a request and its outcome: hit, collapsed, fetched, stored, passed |
+//! | [`upstream`] | the upstream, which makes the responses that are not stored, and the front door's rules for them |
+//! | [`settings`] | the settings of a front door |
+//! | [`reply`], [`cached_body`] | responses to clients |
+//! | [`request_body`] | the bodies of requests to an upstream |
+//! | [`pages`] | storing and renewing responses; the state that all front doors of a volume share |
+//! | [`purge`], [`tags`] | purges, and the tags by which responses are purged together |
+//! | [`query`] | the prefix of the keys of an address's answers to QUERY |
 //!
 //! How responses lie in the volume, and how they get there:
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`store`] | keeping, finding, renewing and purging entries; what fits; the end of the volume |
+//! | [`store`] | keeping, finding, renewing and purging entries; size limits; the failure of a volume |
 //! | [`head`] | a stored response without its body, as it lies in the entry's metadata |
 //! | [`layout`] | where the fragments of a large body lie |
 //! | [`selection`] | choosing among the stored responses of an address |
-//! | [`recent_purges`] | what was purged by its address while it was asked for |
-//! | [`body`] | a body as it comes, and its readers |
+//! | [`recent_purges`] | purges of an address while a request for it is under way |
+//! | [`body`] | a body that arrives, and its readers |
 //! | `fill` | a body on its way into one entry |
-//! | `fragments` | large bodies in fragments: in, out, and what is missing of them |
+//! | `fragments` | large bodies in fragments: stored, sent, and completed |
 //! | `answer` | an answer that is on its way into the volume |
-//! | `collapsing` | who asks for what many want at once, and who waits for that |
-//! | `generation` | numbers that tell one state of an address from another |
-//! | `recent_keys` | what was so a moment ago, of keys |
-//! | `blocking` | whether an event loop may write to the volume by itself |
+//! | `collapsing` | request collapsing: which request asks, and which ones wait |
+//! | `generation` | numbers that distinguish states of an address |
+//! | `recent_keys` | a bounded memory of keys |
+//! | `blocking` | whether an event loop may write to the volume itself |
 //!
 //! # A front door
 //!
@@ -63,17 +63,17 @@
 //! let cache = eyewall::Options::new().size(4 << 20).heap()?;
 //! let pages = Arc::new(Pages::new(Arc::new(Store::new(cache)), None));
 //! let settings = Arc::new(Settings::default());
-//! for told in ["Eyewall; fwd=uri-miss; fwd-status=200; stored; ttl=60", "Eyewall; hit; ttl=60"] {
+//! for expected in ["Eyewall; fwd=uri-miss; fwd-status=200; stored; ttl=60", "Eyewall; hit; ttl=60"] {
 //!     let (parts, ()) = Request::get("/news").body(()).unwrap().into_parts();
 //!     let visit = Visit::new((&pages, &settings), Site, parts, "http://example.org/news".to_owned());
 //!     let response = Arc::new(visit).answer().await.unwrap();
-//!     assert_eq!(response.headers()["cache-status"], told);
+//!     assert_eq!(response.headers()["cache-status"], expected);
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! What may be stored and sent is decided in `eyewall-http`. There is no socket here, no server, and no configuration.
+//! `eyewall-http` decides what may be stored and sent. This crate has no socket, no server and no configuration.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Stored responses, and what is under way to there: what all who answer from a volume share.
+//! Stored responses and those on their way into the volume: the state that all front doors of a volume share.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -22,35 +22,37 @@ use crate::recent_purges::{Mark, RecentPurges};
 use crate::selection::Stored;
 use crate::store::{Store, Times};
 
-/// How long what can be validated is kept when it is stale: until it is evicted.
+/// A stale response that can be validated is kept this long, so in effect until it is evicted.
 const VALIDATED_FOR: Duration = Duration::from_hours(365 * 24);
 
 /// The stored responses of a volume, and those on their way there.
 #[derive(Debug)]
 pub struct Pages {
-    /// Where they are stored.
+    /// The store.
     pub store: Arc<Store>,
-    /// Who asks for what just now.
+    /// The requests that are under way.
     pub(crate) in_flight: Arc<InFlight>,
-    /// What comes of large bodies just now.
+    /// The runs of large bodies that are under way.
     pub(crate) runs: Arc<Runs>,
-    /// Addresses whose last answer could not be stored: waiting for one another would only make their clients slow.
+    /// Addresses whose last answer could not be stored. Requests for them don't wait for one another, which would only slow them
+    /// down.
     pub(crate) unstorable: RecentKeys,
-    /// What was purged by its address.
+    /// Recent purges by address.
     pub(crate) recent_purges: RecentPurges,
 }
 
-/// By which for how long a response is kept.
+/// What decides how long a response is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Lasting {
-    /// What time it is.
+    /// The present time.
     pub now: SystemTime,
-    /// A stale response is kept for so long at least, to be sent where nobody can be asked for another one.
+    /// A stale response is kept at least this long, to be sent while the upstream is unreachable.
     pub when_unreachable: Duration,
 }
 
 impl Pages {
-    /// Those of a volume. It is remembered for `unstorable_for`, or until others push it out, that an answer could not be stored.
+    /// The stored responses of a volume. It remembers for `unstorable_for` that an answer could not be stored; with None, until
+    /// later keys take its place.
     pub fn new(store: Arc<Store>, unstorable_for: Option<Duration>) -> Self {
         let unstorable = RecentKeys::new(unstorable_for);
         Self {
@@ -72,7 +74,8 @@ impl Pages {
         self.in_flight.join(collapse_key, self.store.epoch())
     }
 
-    /// Writes what is short: on this thread if the volume takes it without waiting, else on one that may wait. None: it panicked there.
+    /// Makes a short write: on this thread if the volume takes it without waiting, otherwise on a blocking thread. None: it
+    /// panicked there.
     pub async fn write<T: Send + 'static>(
         self: &Arc<Self>,
         write: impl FnOnce(&Self) -> T + Send + 'static,
@@ -81,17 +84,17 @@ impl Pages {
             return Some(self.store.write_inline(|| write(self)));
         }
         let pages = Arc::clone(self);
-        // A panic in there was told already by its thread.
+        // The thread has already logged a panic.
         tokio::task::spawn_blocking(move || write(&pages)).await.ok()
     }
 
-    /// Removes a stored response, and nothing that has taken its place.
+    /// Removes a stored response, unless another one has taken its place.
     pub(crate) async fn remove(self: &Arc<Self>, stored: Box<Stored>) {
         self.write(move |pages| pages.store.remove_found(&stored.key, &stored.found)).await;
     }
 
-    /// Stores an answer that was asked for at `mark`, as an entry of this head and value. The key under which it is stored, unless it
-    /// couldn't be or was purged hard since. After a soft purge it is stored as stale, for its validator.
+    /// Stores an answer with this head and value; the upstream was asked at `mark`. Returns the key of the entry. None if it could
+    /// not be stored, or has been purged hard since. After a soft purge it is stored as stale, for its validator.
     pub(crate) fn keep(
         &self,
         key: &[u8],
@@ -113,8 +116,8 @@ impl Pages {
         self.catch_up(&kept_key, serial, mark).then_some(kept_key)
     }
 
-    /// Enters a variant in the list of those of its address; returns its key. What the list says is right whatever is purged, so
-    /// that it is of no earlier epoch.
+    /// Adds a variant to the list of the address's variants, and returns its key. No purge makes the list wrong, so its entry does
+    /// not carry the epoch of the request.
     fn keep_vary_index(&self, key: &[u8], answer: &Answer, variant: &Variant) -> Option<Vec<u8>> {
         let mut variant_key = None;
         let is_stored = self.store.change(key, answer.address_tag.as_deref().as_slice(), |present| {
@@ -126,8 +129,8 @@ impl Pages {
         variant_key.filter(|_| is_stored)
     }
 
-    /// Gives a stored response other fields, on these terms, as was asked about at `mark`; in the volume only while
-    /// nothing else was stored in its place.
+    /// Gives a stored response other fields and terms; the upstream was asked at `mark`. The entry changes only if no other one has
+    /// taken its place.
     pub fn renew(&self, stored: &mut Stored, fields: HeaderMap, storable: &Storable, mark: Mark, lasting: Lasting) {
         let (terms, status) = (storable.terms, stored.found.head.status);
         stored.terms = terms;
@@ -139,15 +142,15 @@ impl Pages {
         let trailers = stored.found.head.trailers.take();
         stored.found.head = Head { trailers, ..Head::new(kind, status, without(fields, &storable.withheld)) };
         let is_renewed = self.store.renew(&stored.key, &stored.found, times(&terms, lasting), mark.epoch);
-        // What a hard purge of the address removes isn't renewed, or is removed behind it. What was stale already a soft one has
-        // left as it was.
+        // If a hard purge of the address removes the entry, it isn't renewed, or is removed again. A soft purge leaves an entry
+        // that is already stale as it is.
         if is_renewed && self.recent_purges.since(mark).is_some() {
             self.store.logged(self.soften(&stored.key));
         }
     }
 }
 
-/// Until when an entry is fresh, and for how long it is kept when it is stale.
+/// Until when an entry is fresh, and how long it is kept after that.
 fn times(terms: &Terms, lasting: Lasting) -> Times {
     let window = terms.stale_while_revalidate_seconds.max(terms.stale_if_error_seconds);
     let may_be_stale = !terms.marks.contains(Marks::FORBIDS_STALE) && !terms.marks.contains(Marks::NO_CACHE);
@@ -157,7 +160,7 @@ fn times(terms: &Terms, lasting: Lasting) -> Times {
     Times { fresh: Some(terms.fresh_for(lasting.now)), stale }
 }
 
-/// The fields that are stored of a response.
+/// The fields of a response that are stored.
 pub fn without(mut fields: HeaderMap, withheld: &[HeaderName]) -> HeaderMap {
     for name in withheld.iter().chain(&[CONTENT_LENGTH, AGE, CACHE_STATUS]) {
         fields.remove(name);
@@ -165,7 +168,7 @@ pub fn without(mut fields: HeaderMap, withheld: &[HeaderName]) -> HeaderMap {
     fields
 }
 
-/// What a response varies by, as far as it is one of several.
+/// The variant that a response is. None if it does not vary.
 pub fn variant(storable: &Storable, request: &HeaderMap) -> Option<Variant> {
     match &storable.vary {
         Vary::Fields(names) => Some(Variant::of(names, request)),

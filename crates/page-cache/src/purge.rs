@@ -1,8 +1,8 @@
-//! Purging what is stored, and what is on its way to there.
+//! Purges of stored responses and of those on their way into the volume.
 //!
-//! An address: count ([`crate::recent_purges`]), let nobody join what is under way, then remove, or make stale. A request that comes behind
-//! that finds nothing of before; a fill of before sees the count. All else the volume notes by itself, for fills
-//! and for those who would join them: by its epochs.
+//! The purge of an address does three things in this order. It counts ([`crate::recent_purges`]). It lets no request join those
+//! under way. Then it removes the entry, or makes it stale. A later request finds nothing from before, and a fill from before sees
+//! the count. The volume itself remembers all other purges: fills and requests that want to join compare its epochs.
 
 use eyewall::Purge;
 use eyewall_http::vary_index::VaryIndex;
@@ -14,14 +14,14 @@ use crate::recent_purges::Mark;
 use crate::store::PurgeTarget;
 
 impl Pages {
-    /// Purges all responses of an address. `tag` is what they carry where an address has several keys.
+    /// Purges all responses of an address. `tag` is the tag that they carry if an address has several keys.
     ///
-    /// Answers to QUERY are gone in either case: nobody knows how many there are, but where they begin.
+    /// It removes answers to QUERY by either kind of purge: their number is unknown, but not their prefix.
     ///
-    /// True: something was there under the address itself.
+    /// True: there was an entry under the address itself.
     ///
     /// # Errors
-    /// Those of the engine. What was under way is not stored as if it were new all the same.
+    /// Errors of the engine. Even then, a response on its way into the volume is not stored as if it were new.
     pub fn purge_address(&self, address: &str, tag: Option<&str>, kind: Purge) -> eyewall::Result<bool> {
         let key = address.as_bytes();
         self.recent_purges.note(key, kind);
@@ -35,25 +35,25 @@ impl Pages {
         Ok(was_there || had_queries)
     }
 
-    /// Purges what may be the responses of many addresses.
+    /// Purges several targets, each of which may cover many addresses.
     ///
     /// # Errors
-    /// Those of the engine, for the first that has one; those behind it are not purged.
+    /// The first error of the engine. Later targets are not purged.
     pub fn purge_many<'a>(&self, meant: impl IntoIterator<Item = PurgeTarget<'a>>, kind: Purge) -> eyewall::Result<()> {
         meant.into_iter().try_for_each(|meant| self.store.purge(meant, kind))
     }
 
-    /// What was purged up to now.
+    /// The mark of all purges up to now.
     pub fn mark(&self, address: impl AsRef<[u8]>) -> Mark {
         self.recent_purges.mark(address.as_ref(), self.store.epoch())
     }
 
-    /// Whether anything was purged since that may mean the address.
+    /// Whether any purge since `mark` may cover the address.
     pub fn may_be_purged_since(&self, mark: Mark) -> bool {
         self.recent_purges.since(mark).is_some() || self.store.epoch() != mark.epoch
     }
 
-    /// What a purge of the address that came while an entry of it was stored makes of it. False: it is gone.
+    /// Applies to a new entry a purge of its address that came while it was stored. False: the entry is gone.
     pub fn catch_up(&self, key: &[u8], serial: u64, mark: Mark) -> bool {
         match self.recent_purges.since(mark) {
             None => true,
@@ -71,12 +71,12 @@ impl Pages {
     /// Makes the response of a key stale, or all of its variants. False: there is none.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Errors of the engine.
     pub fn soften(&self, key: &[u8]) -> eyewall::Result<bool> {
         let Some(found) = self.store.try_look(key)?.found() else { return Ok(false) };
         match found.head.kind {
             Kind::Response(_) | Kind::Fragmented(..) => self.store.soften(key, &found),
-            // It stays as it is: it leads to what is stale.
+            // The vary index stays as it is: it leads to stale responses.
             Kind::VaryIndex => {
                 let Some(vary_index) = VaryIndex::decode(found.bytes()) else { return Ok(false) };
                 let mut was_there = false;

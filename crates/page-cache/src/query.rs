@@ -1,9 +1,9 @@
-//! Where the answers to QUERY (RFC 10008) of an address begin.
+//! The prefix of the keys of an address's answers to QUERY (RFC 10008).
 //!
 //! ```text
 //! ADDRESS query        the generation of the answers to QUERY of this address, part of the keys of all of them
 //! ```
-//! So who removes the generation is rid of all of them: a new one leads to none of the old.
+//! So to remove the generation is to remove all of them: a new generation leads to none of the old answers.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::generation::generation;
 use crate::pages::Pages;
 use crate::store::Store;
 
-/// What the key of a generation has behind that of its address.
+/// The key of a generation is the key of its address and this suffix.
 pub const BEHIND_ADDRESS: &str = " query";
 
 /// The key of the generation of an address.
@@ -22,8 +22,7 @@ pub fn queries_of(address: &[u8]) -> Vec<u8> {
 }
 
 impl Pages {
-    /// The generation of what is stored of an address's answers to QUERY; a new one where there is none. None: the volume takes
-    /// none.
+    /// The generation of an address's stored answers to QUERY; a new one if there is none. None: the volume can't store one.
     pub async fn query_generation(&self, address: &[u8]) -> Option<u64> {
         let queries = queries_of(address);
         let found = self.look(Store::look, &queries).await.found();
@@ -31,12 +30,12 @@ impl Pages {
             return Some(vary_index.generation());
         }
         let store = Arc::clone(&self.store);
-        // Its thread has logged a panic already.
+        // The thread has already logged its panic.
         tokio::task::spawn_blocking(move || begin(&store, &queries)).await.unwrap_or_default()
     }
 }
 
-/// Whoever comes first makes it. It can wait for other writers.
+/// The first request makes the generation. It can wait for other writers.
 fn begin(store: &Store, queries: &[u8]) -> Option<u64> {
     let mut begun = generation();
     let is_stored = store.change(queries, &[], |present| {

@@ -1,4 +1,4 @@
-//! What was so a moment ago, of keys: without a bound on time or memory nobody could remember that.
+//! A bounded memory of keys that had some property a moment ago.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 /// Bits of the number of places.
 const PLACE_BITS: u32 = 12;
-/// Bits of a word that are a time, in milliseconds; it begins anew after 12 days.
+/// Bits of a word that are a time in milliseconds. It wraps after 12 days.
 const TIME_BITS: u32 = 30;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 
-/// A table of keys, each in the one place that its hash gives it, and when it was noted there.
+/// A table of keys with the time at which each was noted. The hash of a key gives its one place.
 ///
-/// Two keys of one place push each other out. Nothing is ordered by its words: what is wrong in them costs a question or a wait
-/// too many.
+/// Two keys of one place replace each other. The words order no other memory access, and a wrong one only costs an unnecessary
+/// request or wait.
 #[derive(Debug)]
 pub(crate) struct RecentKeys {
     began: Instant,
-    /// For how long a key is known; None: until another one of its place is noted.
+    /// How long a key is known. None: until another key takes its place.
     period: Option<Duration>,
     hashes: RandomState,
     /// Other bits of the hash, then the time.
@@ -25,13 +25,13 @@ pub(crate) struct RecentKeys {
 }
 
 impl RecentKeys {
-    /// One that forgets after `period`, which is less than 12 days; None: by and by.
+    /// A table that forgets a key after `period`, which is less than 12 days. None: when another key takes its place.
     pub(crate) fn new(period: Option<Duration>) -> Self {
         let places = (0..1 << PLACE_BITS).map(|_| AtomicU64::new(u64::MAX)).collect();
         Self { began: Instant::now(), period, hashes: RandomState::new(), places }
     }
 
-    /// Whether a key was noted lately.
+    /// Whether a key was noted recently.
     pub(crate) fn contains(&self, key: &[u8]) -> bool {
         let (place, hash) = self.place(key);
         let seen = place.load(Ordering::Relaxed);
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_noted_is_known_for_the_period_and_no_longer() {
+    fn a_noted_key_is_known_for_the_period_and_no_longer() {
         let mut keys = RecentKeys::new(Some(Duration::from_mins(1)));
         assert!(!keys.contains(b"a"));
         keys.insert(b"a");

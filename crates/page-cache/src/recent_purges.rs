@@ -1,10 +1,10 @@
-//! When addresses were purged: what was asked for before that isn't stored behind it as if it were new.
+//! When addresses were purged: a response that was asked for before a purge isn't stored after it as if it were new.
 //!
-//! Purges by tag, by prefix and of everything are remembered by the volume, whoever makes them: its epochs say what came before
-//! them ([`Mark::epoch`]). The purge of one address removes the entry of its key, or makes it stale, and of that the volume
-//! remembers nothing. So each process counts those that it does itself, and can miss
-//! those of others: a purge counts, then removes; a fill stores, then looks at
-//! the count. Either it sees the purge, and does the same to what it stored, or what the purge does comes behind its storing.
+//! The volume remembers purges by tag, by prefix and of everything, from any process. Its epochs tell what came before them
+//! ([`Mark::epoch`]). The purge of one address removes the entry of its key, or makes it stale, and the volume remembers nothing of
+//! that. So each process counts the purges that it makes itself, and can miss those of others. A purge counts, then removes. A fill
+//! stores, then looks at the count. So there are two cases. The fill sees the purge, and removes what it stored or makes it stale.
+//! Or the fill stored first, and the purge finds its entry.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::AtomicU64;
@@ -13,23 +13,23 @@ use std::sync::atomic::Ordering::SeqCst;
 use eyewall::{Epoch, Purge};
 
 const SLOTS: usize = 4096;
-/// A count has two halves: hard purges are counted in the upper one, soft ones in the lower. What overflows the lower is taken
-/// for a hard one.
+/// A count has two halves: the upper one counts hard purges, the lower one soft purges. An overflow of the lower half counts as a
+/// hard purge.
 const HARD: u64 = 1 << 32;
 
-/// How often addresses were purged. Those that share a slot are taken to be purged together, which costs a fill and no more.
+/// How often addresses were purged. Addresses that share a slot count as purged together, which costs no more than a fill.
 #[derive(Debug)]
 pub struct RecentPurges {
     hasher: RandomState,
     slots: Box<[AtomicU64]>,
 }
 
-/// What was purged when something was asked for.
+/// The state of all purges when the upstream was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     slot: usize,
     count: u64,
-    /// By this the volume knows it.
+    /// The state of the purges that the volume remembers.
     pub epoch: Option<Epoch>,
 }
 
@@ -40,13 +40,13 @@ impl Default for RecentPurges {
 }
 
 impl RecentPurges {
-    /// How things stand before an address is asked for. `epoch` is the volume's present one.
+    /// The state before the upstream is asked for an address. `epoch` is the present epoch of the volume.
     pub fn mark(&self, address: &[u8], epoch: Option<Epoch>) -> Mark {
         let slot = self.slot(address);
         Mark { slot, count: self.slots[slot].load(SeqCst), epoch }
     }
 
-    /// Counts a purge of an address. That comes before the entry is removed, or made stale.
+    /// Counts a purge of an address. Call this before the entry is removed, or made stale.
     pub fn note(&self, address: &[u8], kind: Purge) {
         let one = match kind {
             Purge::Hard => HARD,
@@ -55,7 +55,7 @@ impl RecentPurges {
         self.slots[self.slot(address)].fetch_add(one, SeqCst);
     }
 
-    /// The hardest of the purges of the address that have come since; `None`: there was none.
+    /// The hardest purge of the address since the mark. `None`: there was none.
     pub fn since(&self, mark: Mark) -> Option<Purge> {
         let now = self.slots[mark.slot].load(SeqCst);
         match now {

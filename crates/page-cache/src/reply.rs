@@ -14,13 +14,13 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::cached_body::CachedBody;
 
-/// The media type of what is said in words.
+/// The media type of messages in words.
 pub const TEXT: &str = "text/plain; charset=utf-8";
 
 /// A response that goes to a client.
 pub type Reply<B> = Response<CachedBody<B>>;
 
-/// A response without a cause to store it, that says in a line of text what is wrong.
+/// A response that is not stored, with a line of text that says what is wrong.
 pub fn error<B>(status: StatusCode, words: &str) -> Reply<B> {
     let mut fields = HeaderMap::new();
     fields.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
@@ -34,16 +34,16 @@ pub fn error_text(status: StatusCode, words: &str) -> String {
     format!("{} {reason}: {words}\n", status.as_u16())
 }
 
-/// What a request gets of a representation.
+/// The response to a request for a representation.
 #[derive(Debug)]
 pub enum Arranged<B> {
-    /// A head alone, or an error.
+    /// A response without content, or an error.
     Complete(Reply<B>),
-    /// This head, and as its body these segments.
+    /// A head, and these segments as its body.
     Content(StatusCode, HeaderMap, Vec<Segment>),
 }
 
-/// All of a representation of this length, the ranges of it that are wanted, its head alone, 304 or 412.
+/// The response with a representation of this length: all of it, the ranges that the client wants, its head alone, 304 or 412.
 pub fn arrange<B>(
     role: Role,
     request: &Parts,
@@ -59,7 +59,7 @@ pub fn arrange<B>(
     }
 }
 
-/// The response of an answer without its content.
+/// The response for an answer without content.
 pub fn without_content<B>(answer: Answer) -> Reply<B> {
     match answer {
         Answer::NotModified(fields) => not_modified(&fields),
@@ -73,7 +73,7 @@ pub fn without_content<B>(answer: Answer) -> Reply<B> {
     }
 }
 
-/// What a request gets of a representation that is at hand.
+/// The response with a representation whose bytes are all available.
 pub(crate) fn representation<B>(
     role: Role,
     request: &Parts,
@@ -100,20 +100,20 @@ pub(crate) fn representation<B>(
     response(code, fields, CachedBody::pieces(pieces.collect(), HeaderMap::new()))
 }
 
-/// 304, with the fields that it has of the response that it stands for.
+/// A 304, with the fields that it takes from the response that it stands for.
 pub fn not_modified<B>(fields: &HeaderMap) -> Reply<B> {
     let fields = precondition::fields_of_not_modified(fields, &[CDN_CACHE_CONTROL]);
     response(StatusCode::NOT_MODIFIED, fields, CachedBody::empty())
 }
 
-/// `None` only if the system has no randomness: then there are no multipart answers.
+/// `None` only if the system has no randomness. Then there are no multipart responses.
 fn boundary() -> Option<Boundary> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).ok()?;
     Some(Boundary::of_bits(u128::from_ne_bytes(bits)))
 }
 
-/// A response of these parts.
+/// A response with this status, these fields and this body.
 pub fn response<B>(status: StatusCode, fields: HeaderMap, body: CachedBody<B>) -> Reply<B> {
     let mut response = Response::new(body);
     *response.status_mut() = status;

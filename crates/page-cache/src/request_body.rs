@@ -1,4 +1,4 @@
-//! Bodies of requests, as an upstream gets them.
+//! The bodies of requests to an upstream.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -11,16 +11,16 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::upstream::{BoxError, UpstreamBody};
 
-/// The body of a request as the upstream gets it: the client's own of type `B`, or content that the cache has looked at.
+/// The body of a request to the upstream: the client's own of type `B`, or content that the cache has read.
 #[derive(Debug)]
 pub struct RequestBody<B> {
-    /// What has been read of it already.
+    /// The bytes that the cache has read already.
     read: VecDeque<Bytes>,
     trailers: HeaderMap,
     rest: Rest<B>,
 }
 
-/// What follows what was read.
+/// The rest of the body.
 #[derive(Debug)]
 enum Rest<B> {
     Nothing,
@@ -29,17 +29,17 @@ enum Rest<B> {
 }
 
 impl<B> RequestBody<B> {
-    /// One without bytes.
+    /// A body without bytes.
     pub fn empty() -> Self {
         Self { read: VecDeque::new(), trailers: HeaderMap::new(), rest: Rest::Nothing }
     }
 
-    /// The client's own.
+    /// The client's own body.
     pub fn passed(body: B) -> Self {
         Self { rest: Rest::Body(Box::pin(body)), ..Self::empty() }
     }
 
-    /// Content that is at hand.
+    /// A body whose content is all available.
     pub fn whole(content: Bytes) -> Self {
         Self { read: VecDeque::from([content]), ..Self::empty() }
     }
@@ -93,10 +93,10 @@ where
     }
 }
 
-/// What there is of a body, up to where it has more than `bytes_max` bytes.
+/// Reads a body until it ends or has more than `bytes_max` bytes.
 ///
 /// # Errors
-/// It failed: then what came of it, and the error.
+/// The body failed: it holds the bytes so far, and the error.
 pub async fn collected<B: UpstreamBody>(body: B, bytes_max: usize) -> Result<Collected<B>, RequestBody<B>> {
     let mut body = Box::pin(body);
     let (mut read, mut bytes, mut trailers) = (VecDeque::new(), 0, HeaderMap::new());
@@ -118,12 +118,12 @@ pub async fn collected<B: UpstreamBody>(body: B, bytes_max: usize) -> Result<Col
     Ok(Collected(RequestBody { read, trailers, rest: Rest::Nothing }))
 }
 
-/// What there is of a body.
+/// The bytes read of a body, and the rest.
 #[derive(Debug)]
 pub struct Collected<B>(RequestBody<B>);
 
 impl<B> Collected<B> {
-    /// Its content in one piece, if that is all there is.
+    /// The content in one piece, if the body has ended.
     pub fn whole(&self) -> Option<Bytes> {
         match (&self.0.rest, self.0.trailers.is_empty()) {
             (Rest::Nothing, true) if self.0.read.len() == 1 => self.0.read.front().cloned(),
@@ -132,7 +132,7 @@ impl<B> Collected<B> {
         }
     }
 
-    /// As it came.
+    /// The body as it arrived.
     pub fn rejoined(self) -> RequestBody<B> {
         self.0
     }

@@ -15,32 +15,32 @@ use crate::layout::Layout;
 use crate::pages::Pages;
 use crate::store::{Found, LookupResult, Store};
 
-/// How the volume is asked: [`Store::look`], [`Store::peek`] or [`Store::glance`].
+/// How to look up a key in the volume: [`Store::look`], [`Store::peek`] or [`Store::glance`].
 pub type Look = fn(&Store, &[u8]) -> LookupResult;
 
 /// A stored response that a request selects.
 #[derive(Debug)]
 pub struct Stored {
-    /// Under which it is stored.
+    /// The key of its entry.
     pub key: Vec<u8>,
-    /// On which it may be used again, as of now.
+    /// The terms on which it may be used again now.
     pub terms: Terms,
-    /// It, as it lies in the volume.
+    /// The response in the volume.
     pub found: Found,
-    /// The key of its address, and how its body lies, where it is stored in fragments.
+    /// The key of its address and the layout of its body, if the body is stored in fragments.
     fragments: Option<(Vec<u8>, Layout)>,
 }
 
-/// What there is for a request.
+/// The stored responses for a request.
 #[derive(Debug)]
 pub enum Selection {
-    /// A response that fits.
+    /// A response that the request selects.
     Stored(Box<Stored>),
-    /// Responses that were chosen by these fields, and none that fits.
+    /// Responses that were selected by these fields, and none for this request.
     OtherVariants(Vec<HeaderName>),
-    /// The origin failed in this way, which is to be remembered for so long yet.
+    /// The origin failed with this status. The failure is remembered for this much longer.
     Failure(StatusCode, Duration),
-    /// Nothing that is known.
+    /// Nothing is stored.
     Nothing,
 }
 
@@ -50,7 +50,7 @@ impl Pages {
         self.select_by(Store::look, key, request, now).await
     }
 
-    /// Whether there is a fresh response by now, for a request whose miss was counted: this leaves no trace.
+    /// Whether there is a fresh response by now. The request's miss has been counted, so this look-up leaves no trace.
     pub async fn has_fresh(&self, key: &[u8], request: &HeaderMap, now: SystemTime) -> bool {
         matches!(self.select_by(Store::peek, key, request, now).await, Selection::Stored(_))
     }
@@ -95,8 +95,8 @@ impl Pages {
         vary_index.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
     }
 
-    /// What an answer takes the place of if it is stored as this variant of its address, or as the only response. One that varies
-    /// by other fields may be chosen instead of all that are there.
+    /// The responses that an answer replaces if it is stored as this variant of its address, or as the only response. An answer
+    /// that varies by other fields may be selected instead of any stored one.
     pub async fn replaced_by(&self, key: &[u8], variant: Option<&Variant>, now: SystemTime) -> Vec<Stored> {
         let Some(found) = self.look(Store::glance, key).await.found() else { return Vec::new() };
         if found.head.kind != Kind::VaryIndex {
@@ -112,37 +112,37 @@ impl Pages {
         replaced
     }
 
-    /// The response under a key, which is of this address or of a variant of it.
+    /// The response under a key, which belongs to this address or to a variant of it.
     pub async fn stored(&self, look: Look, address: &[u8], key: Vec<u8>, now: SystemTime) -> Option<Stored> {
         let found = self.look(look, &key).await.found()?;
         Stored::new(address, key, found, now)
     }
 
-    /// What is there for a key. What isn't in memory is read elsewhere: the threads of an event loop don't wait for storage.
+    /// Looks up a key. Another thread reads bytes that aren't in memory: the threads of an event loop don't wait for storage.
     pub async fn look(&self, look: Look, key: &[u8]) -> LookupResult {
         if self.store.is_likely_resident(key) {
             return look(&self.store, key);
         }
         let (store, key) = (Arc::clone(&self.store), key.to_vec());
-        // Its thread has logged a panic already.
+        // The thread has already logged its panic.
         tokio::task::spawn_blocking(move || look(&store, &key)).await.unwrap_or(LookupResult::Nothing)
     }
 }
 
 impl Stored {
-    /// That of an address, found under a key. None for an entry that is no response.
+    /// A response of this address that was found under `key`. None for an entry that is no response.
     pub fn new(address: &[u8], key: Vec<u8>, found: Found, now: SystemTime) -> Option<Self> {
         let (terms, fragments) = match found.head.kind {
             Kind::Response(terms) => (terms, None),
             Kind::Fragmented(terms, layout) => (terms, Some((address.to_vec(), layout))),
             Kind::VaryIndex | Kind::Fragment => return None,
         };
-        // A soft purge: it is stale from now on.
+        // After a soft purge it is stale.
         let terms = if found.is_stale { stale(terms, now) } else { terms };
         Some(Self { key, terms, found, fragments })
     }
 
-    /// Whether it keeps its place against an answer of this status. What a soft purge has made stale doesn't.
+    /// Whether it keeps its place against an answer of this status. A response that a soft purge has made stale does not.
     pub fn withstands(&self, answer: StatusCode, policy: &Policy, now: SystemTime) -> bool {
         let is_purged = match self.found.head.kind {
             Kind::Response(terms) | Kind::Fragmented(terms, _) => {
@@ -158,22 +158,22 @@ impl Stored {
         self.fragments.is_some()
     }
 
-    /// The key of its address, and how its body lies, where that is stored in fragments.
+    /// The key of its address and the layout of its body, if the body is stored in fragments.
     pub fn fragments(&self) -> Option<(&[u8], Layout)> {
         self.fragments.as_ref().map(|(address, layout)| (address.as_slice(), *layout))
     }
 
-    /// What follows its body.
+    /// The trailer fields.
     pub fn trailers(&self) -> HeaderMap {
         self.found.head.trailers.as_deref().cloned().unwrap_or_default()
     }
 
-    /// Bytes of its body.
+    /// The length of its body.
     pub fn length(&self) -> u64 {
         self.fragments.as_ref().map_or(self.found.bytes().len() as u64, |(_, layout)| layout.length)
     }
 
-    /// When the response came in, or was last found to be right.
+    /// When the response arrived, or was last validated.
     pub fn received(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_millis(self.terms.received_ms)
     }

@@ -1,4 +1,4 @@
-//! How a front door wants its cache to work.
+//! The settings of a front door's cache.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use crate::pages::Lasting;
 
 type Now = dyn Fn() -> SystemTime + Send + Sync;
 
-/// What time it is.
+/// The source of the present time.
 #[derive(Clone, Default)]
 pub struct Clock(Option<Arc<Now>>);
 
 impl Clock {
-    /// One that goes as a test says.
+    /// A clock that a test sets.
     pub fn by(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(now)))
     }
 
-    /// What time it is.
+    /// The present time.
     pub fn now(&self) -> SystemTime {
         self.0.as_ref().map_or_else(SystemTime::now, |now| now())
     }
@@ -32,39 +32,39 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Where a cache stands.
+/// Where a cache runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In front of an origin server that others run. The cache widens ranges to whole fragments, and leaves `If-Match` to the origin.
+    /// In front of an origin server of other operators. The cache widens ranges to whole fragments, and leaves `If-Match` to the
+    /// origin.
     Gateway,
-    /// In the origin server itself. The cache evaluates all preconditions, and leaves ranges and conditions of what it can't store
-    /// to the upstream.
+    /// In the origin server itself. The cache evaluates all preconditions. If a response can't be stored, it leaves ranges and
+    /// conditions to the upstream.
     Origin,
 }
 
-/// How a front door wants its cache to work.
+/// The settings of a front door's cache.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where the cache stands. Default: [`Place::Gateway`].
+    /// Where the cache runs. Default: [`Place::Gateway`].
     pub place: Place,
-    /// Whether a stored response may be sent. What may be stored is judged by [`crate::upstream::Rules`].
+    /// Whether a stored response may be sent. [`crate::upstream::Rules`] decide what may be stored.
     pub policy: Policy,
-    /// A stale response is kept for so long at least, to be sent where the upstream can't be reached; where the policy says more, for
-    /// longer.
+    /// A stale response is kept at least this long, to be sent while the upstream is unreachable; longer if the policy says so.
     pub when_unreachable: Duration,
-    /// Whether an error without a body, whose time only the policy says, is remembered by its status alone. Default: no.
+    /// Whether an error without a body is remembered by its status alone, if only the policy says for how long. Default: no.
     pub remembers_bare_errors: bool,
-    /// The name of this cache in `Cache-Status`. None: responses don't tell what it did. Default: `Eyewall`.
+    /// The name of this cache in `Cache-Status`. None: responses have no such field. Default: `Eyewall`.
     pub name: Option<String>,
-    /// The longest body that is stored.
+    /// The greatest length of a stored body.
     pub body_bytes_max: u64,
-    /// How long a request waits for the answer to another one before it asks for itself. Default: 5 s.
+    /// How long a request waits for the answer to another one before it asks the upstream itself. Default: 5 s.
     pub collapse_timeout: Duration,
-    /// Whether requests wait for those of other processes, too. Default: no.
+    /// Whether requests also wait for those of other processes. Default: no.
     pub is_across_processes: bool,
     /// The longest wait for the next piece of an upstream's body. Default: none.
     pub piece_timeout: Option<Duration>,
-    /// What time it is.
+    /// The source of the present time.
     pub clock: Clock,
 }
 
@@ -86,12 +86,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What time it is.
+    /// The present time.
     pub fn now(&self) -> SystemTime {
         self.clock.now()
     }
 
-    /// By which for how long a response is kept.
+    /// What decides how long a response is kept.
     pub fn lasting(&self) -> Lasting {
         let of_policy = self.policy.stale_if_unreachable.unwrap_or_default();
         Lasting { now: self.now(), when_unreachable: self.when_unreachable.max(of_policy) }

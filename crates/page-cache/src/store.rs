@@ -1,5 +1,4 @@
-//! Stored responses in a volume. The volume serves the front door, not the other way round: when it fails, everything is a
-//! miss, and requests are answered all the same.
+//! Stored responses in a volume. When the volume fails, every request is a miss, and requests are still answered.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,51 +17,51 @@ use crate::head::{Head, Kind};
 
 /// The smallest page of any kernel that Eyewall runs on.
 const PAGE_BYTES: usize = 4096;
-/// Pieces of so many bytes together are joined: a copy costs less than writing an entry piece by piece.
+/// Pieces of at most this many bytes together are joined: a copy costs less than to write an entry piece by piece.
 const JOINED_BYTES_MAX: usize = 64 << 10;
-/// After so many purges by prefix the volume is swept before the next one. It remembers 64 of them, those of other processes
-/// among them; what it is to remember beyond that purges more than was asked for.
+/// After this many purges by prefix the volume is swept before the next one. It remembers 64 of them, including those of other
+/// processes. Beyond that, it would purge more than was asked for.
 const PREFIXES_MAX: u32 = 32;
-/// What an entry has beside key, metadata and value, with room to spare.
+/// The bytes of an entry without key, metadata and value, with a margin.
 const ENTRY_BYTES: usize = 64;
-/// What a tag takes beside its name.
+/// The bytes of a tag without its name.
 const TAG_BYTES: usize = 9;
 
 /// A response found in the volume.
 #[derive(Debug)]
 pub struct Found {
-    /// As it was stored, or was renewed since.
+    /// The head as it was stored, or renewed since.
     pub head: Head,
-    /// Its time to live is over, or a soft purge meant it.
+    /// Its time to live has passed, or a soft purge has made it stale.
     pub is_stale: bool,
     hit: OwnedHit,
 }
 
 impl Found {
-    /// The pinned value itself, without a copy; the pin goes with the last of its clones.
+    /// The pinned value itself, without a copy. The pin is released with the last clone.
     pub fn value(self) -> Bytes {
         Bytes::from_owner(self.hit)
     }
 
-    /// The same where it lies.
+    /// The value in place.
     pub fn bytes(&self) -> &[u8] {
         self.hit.value()
     }
 
-    /// By which it is purged together with others.
+    /// The tags by which it is purged together with others.
     pub fn tags(&self) -> Vec<String> {
         self.hit.tags().map(str::to_owned).collect()
     }
 }
 
-/// What is there for a key.
+/// The result of a look-up.
 #[derive(Debug)]
 pub enum LookupResult {
-    /// A response, or what leads to several.
+    /// A response, or a vary index that leads to several.
     Found(Found),
-    /// The origin failed in this way, which is to be remembered for so long yet.
+    /// The origin failed with this status. The failure is remembered for this much longer.
     Failure(StatusCode, Duration),
-    /// Nothing, or what is no head of this version.
+    /// Nothing, or an entry without a head of this version.
     Nothing,
 }
 
@@ -71,7 +70,7 @@ impl LookupResult {
         found.map_or(Self::Nothing, Self::Found)
     }
 
-    /// What is no memory of a failure.
+    /// The entry, unless it is a remembered failure.
     pub fn found(self) -> Option<Found> {
         match self {
             Self::Found(found) => Some(found),
@@ -80,12 +79,12 @@ impl LookupResult {
     }
 }
 
-/// For how long an entry is kept.
+/// How long an entry is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
-    /// It is fresh for this long; `None`: until it is evicted.
+    /// It is fresh for this long. `None`: until it is evicted.
     pub fresh: Option<Duration>,
-    /// It is of use for this long after that.
+    /// It is kept stale for this long after that.
     pub stale: Duration,
 }
 
@@ -94,14 +93,14 @@ impl Times {
     pub const FOR_GOOD: Self = Self { fresh: None, stale: Duration::ZERO };
 }
 
-/// What a purge is to mean.
+/// What a purge covers.
 #[derive(Debug, Clone, Copy)]
 pub enum PurgeTarget<'a> {
-    /// What carries this tag.
+    /// Entries with this tag.
     Tag(&'a str),
-    /// Keys that begin so.
+    /// Keys with this prefix.
     Prefix(&'a str),
-    /// All that is in the volume, of other programs, too.
+    /// All entries of the volume, including those of other programs.
     Everything,
 }
 
@@ -110,72 +109,72 @@ pub enum PurgeTarget<'a> {
 pub struct Store {
     cache: Cache,
     blocking: Blocking,
-    /// Prefixes purged since the last sweep. Held while one is purged, so that no two come in for the last place.
+    /// Prefixes purged since the last sweep. The lock is held during a purge, so that no two purges take the last place.
     prefixes: Mutex<u32>,
-    /// Whether a failure was logged already: one line is enough. A race logs it twice.
+    /// Whether a failure has been logged. One line is enough; a race logs two.
     has_warned: AtomicBool,
-    /// The same of its end: what was logged before may be of less weight.
+    /// Whether the end of the volume has been logged. An earlier line may be of less weight.
     has_told_the_end: AtomicBool,
 }
 
 impl Store {
-    /// On this volume, which others may use, too.
+    /// A store on this volume, which other programs may use, too.
     pub fn new(cache: Cache) -> Self {
         Self {
             cache,
             blocking: Blocking::default(),
-            // Of those who used the volume before, nothing is known.
+            // The purges before this process are unknown, so the first purge by prefix sweeps.
             prefixes: Mutex::new(PREFIXES_MAX),
             has_warned: AtomicBool::new(false),
             has_told_the_end: AtomicBool::new(false),
         }
     }
 
-    /// The most bytes of an entry, key and head among them.
+    /// The greatest length of an entry, including key and head.
     pub fn entry_bytes_max(&self) -> u64 {
         self.cache.entry_bytes_max()
     }
 
-    /// How long a value may be, beside such a key, head and tags. None: these are too long themselves.
+    /// The greatest length of a value with this key, head and tags. None: these are already too long.
     pub fn value_bytes_max(&self, key: &[u8], head: &Head, tags: &[String]) -> Option<u64> {
         let beside = key.len() + head.encode()?.len() + ENTRY_BYTES;
         let beside = beside + tags.iter().map(|tag| tag.len() + TAG_BYTES).sum::<usize>();
         self.cache.entry_bytes_max().checked_sub(beside as u64)
     }
 
-    /// Now, as the volume's purges count, whoever makes them: what is stored later of what is asked for now loses to those that
-    /// come from here on. None: the volume has failed, and nothing is stored in it.
+    /// The present epoch of the volume's purges, from any process. Ask for it before the upstream is asked: an entry that is stored
+    /// later loses to every purge from here on. None: the volume has failed, and stores nothing.
     pub fn epoch(&self) -> Option<Epoch> {
         self.cache.epoch().ok()
     }
 
-    /// Bytes of the volume.
+    /// The size of the volume.
     pub fn size(&self) -> u64 {
         self.cache.size()
     }
 
-    /// Whether a look-up of this key doesn't wait for storage.
+    /// Whether a look-up of this key takes no wait for storage.
     #[inline]
     pub fn is_likely_resident(&self, key: &[u8]) -> bool {
         self.cache.is_likely_resident(key)
     }
 
-    /// Whether a thread that serves clients may write what is short by itself, through [`Store::write_inline`].
+    /// Whether a thread that serves clients may make short writes itself, through [`Store::write_inline`].
     pub fn allows_inline_writes(&self) -> bool {
         self.blocking.allows_inline_writes()
     }
 
-    /// Writes on a thread that serves clients, and takes note of whether it had to wait.
+    /// Writes on a thread that serves clients, and notes whether it had to wait.
     pub fn write_inline<T>(&self, write: impl FnOnce() -> T) -> T {
         self.blocking.time(write)
     }
 
-    /// The entry of a key where it is fresh and `takes` accepts it; else the look-up counts for nothing.
+    /// The entry of a key if it is fresh and `takes` accepts it. Otherwise the look-up is not counted.
     pub fn hit_if(&self, key: &[u8], takes: impl Fn(&Hit<'_>) -> bool) -> Option<Hit<'_>> {
         self.cache.get_if(key, takes).ok().flatten()
     }
 
-    /// Reads bytes of the volume that the kernel couldn't: it tells only those who read them that they are lost.
+    /// Reads bytes of the volume that the kernel could not read. Only a process that reads lost bytes learns that they are lost.
     pub fn notice_loss(&self, value: &[u8]) {
         read(value);
         if let Err(error) = self.cache.peek(b"any") {
@@ -183,7 +182,7 @@ impl Store {
         }
     }
 
-    /// Looks whether the volume's header is still there.
+    /// Checks that the volume's header is intact.
     pub fn check_header(&self) {
         self.logged(self.cache.check_header());
     }
@@ -193,23 +192,22 @@ impl Store {
         self.logged(self.cache.scrub_turn()).flatten()
     }
 
-    /// Goes on with a pass over the volume; `None`: it couldn't just now.
+    /// Continues a pass over the volume. `None`: it can't continue now.
     pub fn scrub(&self, pass: &mut Scrub) -> Option<bool> {
         self.logged(self.cache.scrub(pass))
     }
 
-    /// Whether the volume failed: bytes of it were lost under its map, or its header was overwritten. It is of no more use then:
-    /// requests go past it.
+    /// Whether the volume has failed: bytes under its map were lost, or its header was overwritten. Then requests bypass it.
     pub fn has_failed(&self) -> bool {
         self.cache.is_failed()
     }
 
-    /// What is there for a key, fresh or stale.
+    /// The entry of a key, fresh or stale.
     pub fn find(&self, key: &[u8]) -> Option<Found> {
         self.look(key).found()
     }
 
-    /// The same, with the memory of failures.
+    /// The entry of a key, fresh or stale, or a remembered failure.
     pub fn look(&self, key: &[u8]) -> LookupResult {
         match self.try_look(key) {
             Ok(looked) => looked,
@@ -221,10 +219,10 @@ impl Store {
         }
     }
 
-    /// The same for who wants to know why there is nothing.
+    /// The same, with the reason if there is nothing.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Errors of the engine.
     pub fn try_look(&self, key: &[u8]) -> eyewall::Result<LookupResult> {
         Ok(match self.cache.lookup(key)? {
             Lookup::Fresh(hit) => LookupResult::of(self.found(hit, false)),
@@ -239,7 +237,7 @@ impl Store {
         })
     }
 
-    /// Whether there is something for a key, fresh or stale, of which the head is so. Its value isn't read.
+    /// Whether a key has an entry, fresh or stale, whose head satisfies `is_so`. Doesn't read the value.
     pub fn has(&self, key: &[u8], is_so: impl FnOnce(&Head) -> bool) -> bool {
         let fresh = self.cache.peek(key).ok().flatten();
         let hit = fresh.or_else(|| match self.cache.lookup(key) {
@@ -249,7 +247,7 @@ impl Store {
         hit.and_then(|hit| Head::decode(hit.metadata())).is_some_and(|head| is_so(&head))
     }
 
-    /// Remembers a failure, in a few bytes. As [`Store::keep`], it can wait for other writers, and returns the entry's serial.
+    /// Remembers a failure in a few bytes. As [`Store::keep`] does, it can wait for other writers, and returns the entry's serial.
     pub fn keep_failure(
         &self,
         key: &[u8],
@@ -262,12 +260,12 @@ impl Store {
         self.logged(self.cache.put_negative(key, status.as_u16(), &options))
     }
 
-    /// What is fresh for a key, without a trace in the volume.
+    /// The fresh entry of a key. The look-up leaves no trace in the volume.
     pub fn peek(&self, key: &[u8]) -> LookupResult {
         LookupResult::of(self.cache.peek(key).ok().flatten().and_then(|hit| self.found(hit, false)))
     }
 
-    /// What is there for a key, fresh or stale. Nothing is counted of what is fresh.
+    /// The entry of a key, fresh or stale. A look-up that finds a fresh one is not counted.
     pub fn glance(&self, key: &[u8]) -> LookupResult {
         match self.peek(key) {
             LookupResult::Nothing => self.look(key),
@@ -277,7 +275,7 @@ impl Store {
 
     fn found(&self, hit: Hit<'_>, is_stale: bool) -> Option<Found> {
         let found = Found { head: Head::decode(hit.metadata())?, is_stale, hit: hit.into_owned() };
-        // The kernel, which copies the value to the socket, would cut the connection where bytes are lost, and tell nobody
+        // The kernel copies the value to the socket. If bytes were lost, it would close the connection and report that to nobody
         // else.
         read(found.bytes());
         if found.hit.is_intact() {
@@ -287,9 +285,9 @@ impl Store {
         None
     }
 
-    /// Stores a response that was asked for at `begun`, in pieces; it can wait for other writers, so that it has no place on a
-    /// thread that serves clients, unless it is short and the volume fast ([`Store::write_inline`]). The serial of its entry; `None` if it
-    /// couldn't be stored, or was purged since.
+    /// Stores a response in pieces; the upstream was asked at `begun`. It can wait for other writers. So a thread that serves
+    /// clients calls it only for a short response and a fast volume ([`Store::write_inline`]). Returns the serial of the entry;
+    /// `None` if it could not be stored, or has been purged since.
     pub fn keep(
         &self,
         key: &[u8],
@@ -307,7 +305,7 @@ impl Store {
             _ if length <= JOINED_BYTES_MAX => self.cache.put_with(key, pieces.concat(), &options).map(Some),
             _ => self.write(key, &options, pieces, length as u64),
         };
-        // A put doesn't say that it lost to a purge.
+        // A put doesn't report that it lost to a purge.
         self.logged(written)?.filter(|_| self.epoch() == begun || self.has(key, |_| true))
     }
 
@@ -321,7 +319,7 @@ impl Store {
         let mut writer = self.cache.writer(key, options, Some(length))?;
         for piece in pieces {
             if writer.write_all(piece).is_err() {
-                // Its commit says why.
+                // Its commit returns the error.
                 break;
             }
         }
@@ -331,11 +329,11 @@ impl Store {
         })
     }
 
-    /// The right to a key, which one has at a time over all threads and processes, as long as what comes is held. For up to `wait`, and
-    /// while it is wanted, it waits for who has it. None: somebody has it still, or the volume has no place for it.
+    /// Claims a key across all threads and processes. The claim lasts as long as the writer. It waits for another claim's end for
+    /// up to `wait`, while `is_wanted` holds. None: another one still has the claim, or the volume has no place for it.
     pub fn claim(&self, key: &[u8], wait: Duration, is_wanted: &(dyn Fn() -> bool + Sync)) -> Option<Writer> {
         let claimed = match self.cache.begin_fill(key, wait, &FillOptions::new().wait_while(is_wanted)) {
-            // It is never committed, and so only holds the claim.
+            // The writer is never committed. It only holds the claim.
             Ok(Filling::Ours(fill)) => fill.into_writer(&PutOptions::new(), Some(0)),
             Ok(Filling::Found(_)) => return None,
             Err(error) => Err(error),
@@ -348,12 +346,12 @@ impl Store {
         None
     }
 
-    /// Changes the vary index of a key, one after the other of all who do; `change` gets the present one.
+    /// Changes the vary index of a key. Concurrent changes come one after the other, and `change` gets the present index.
     pub fn change(&self, key: &[u8], tags: &[&str], change: impl FnOnce(Option<&[u8]>) -> Vec<u8>) -> bool {
         let is_vary_index =
             |hit: &Hit<'_>| Head::decode(hit.metadata()).is_some_and(|head| head.kind == Kind::VaryIndex);
         let Some(metadata) = Head::bare(Kind::VaryIndex).encode() else { return false };
-        // A soft purge has meant it, too. What it says is right all the same; a response stays stale.
+        // A soft purge has made the vary index stale, too. It is still right, and its responses stay stale.
         if self.cache.peek(key).is_ok_and(|hit| hit.is_none())
             && let Ok(Lookup::Stale(hit)) = self.cache.lookup(key)
             && is_vary_index(&hit)
@@ -367,8 +365,8 @@ impl Store {
         self.logged(changed).is_some()
     }
 
-    /// Gives the entry that was found for a key the head that `found` has by now, and other times; its value stays. That they
-    /// are right was learnt at `begun`. False: it isn't there any more, and what is in its place has a head of its own.
+    /// Gives the entry that was found for a key the present head of `found`, and other times. The value stays. The upstream was
+    /// asked at `begun`. False: the entry is gone, and a later one keeps its own head.
     pub fn renew(&self, key: &[u8], found: &Found, times: Times, begun: Option<Epoch>) -> bool {
         let Some(metadata) = found.head.encode() else { return false };
         let mut touch = Touch::new().metadata(&metadata).ttl(times.fresh, times.stale).if_serial(found.hit.serial());
@@ -378,7 +376,7 @@ impl Store {
         self.logged(self.cache.touch(key, &touch)).unwrap_or(false)
     }
 
-    /// Removes what was found for a key, and nothing that has taken its place.
+    /// Removes the entry that was found for a key, unless another one has taken its place.
     pub fn remove_found(&self, key: &[u8], found: &Found) {
         self.remove_version(key, found.hit.serial());
     }
@@ -388,18 +386,18 @@ impl Store {
         self.logged(self.cache.remove_if(key, serial));
     }
 
-    /// True: there was a usable one.
+    /// Removes the entry of a key. True: there was a usable one.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Errors of the engine.
     pub fn try_remove(&self, key: &[u8]) -> eyewall::Result<bool> {
         self.cache.remove(key)
     }
 
-    /// Makes what was found for a key stale; it may be used for as long as before. False: it isn't there any more.
+    /// Makes the entry that was found for a key stale. It may be used for as long as before. False: it is gone.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Errors of the engine.
     pub fn soften(&self, key: &[u8], found: &Found) -> eyewall::Result<bool> {
         if found.is_stale {
             return Ok(true);
@@ -408,10 +406,10 @@ impl Store {
         self.cache.touch(key, &Touch::new().ttl(Some(Duration::ZERO), stale))
     }
 
-    /// Purges all that is meant. It can take seconds, where the volume has to be swept for it.
+    /// Purges the target. This can take seconds if it has to sweep the volume.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Errors of the engine.
     pub fn purge(&self, meant: PurgeTarget<'_>, kind: Purge) -> eyewall::Result<()> {
         match meant {
             PurgeTarget::Tag(tag) => self.cache.purge_tag(tag, kind),
@@ -428,20 +426,20 @@ impl Store {
         }
     }
 
-    /// All entries, stale ones too.
+    /// All entries, including stale ones.
     pub fn entries(&self) -> impl Iterator<Item = Hit<'_>> {
         self.cache.iter_all()
     }
 
-    /// How often the volume's tables have been too small for its purges, ever.
+    /// How often the volume's tables have been too small for its purges, since the volume was made.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Errors of the engine.
     pub fn purge_overflows(&self) -> eyewall::Result<u64> {
         Ok(self.cache.stats()?.purge_overflows)
     }
 
-    /// The outcome; an error is logged.
+    /// The value of an outcome. Logs an error.
     pub fn logged<T>(&self, outcome: eyewall::Result<T>) -> Option<T> {
         match outcome {
             Ok(done) => return Some(done),
@@ -500,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_was_purged_softly_stays_stale_where_a_vary_index_takes_its_place() {
+    fn a_softly_purged_response_stays_stale_when_a_vary_index_replaces_it() {
         let store = Store::new(Options::new().size(4 << 20).heap().unwrap());
         let response = head(Kind::Response(Terms::from_bytes([0; TERMS_BYTES]).unwrap()));
         let times = Times { fresh: Some(Duration::from_mins(1)), stale: Duration::from_mins(1) };
@@ -513,7 +511,7 @@ mod tests {
             b"generation".to_vec()
         });
         assert!(is_changed && store.find(b"key").is_some_and(|found| found.head.kind == Kind::VaryIndex));
-        // A vary index that was meant, too, is still right.
+        // A vary index that the purge also covered is still right.
         assert!(store.change(b"key", &["tag"], |_| b"generation".to_vec()));
         store.purge(PurgeTarget::Tag("tag"), Purge::Soft).unwrap();
         assert!(store.change(b"key", &["tag"], |present| present.unwrap().to_vec()));

@@ -1,22 +1,22 @@
 //! The tags that stored responses carry, by which they are purged together.
 //!
 //! ```text
-//! post-7                 given by who made the response, without a namespace
-//! example.org:post-7     the same in a namespace: others may use the same tags for different things
+//! post-7                 a tag that the response names, without a namespace
+//! example.org:post-7     the same tag in a namespace: other sites may use it for other responses
 //! long:HASH              one that is too long for an entry
 //! group:HASH             a cache group, which is one of its origin (RFC 9875)
-//! address:HASH           the address, where one has several keys
-//! *, example.org:*       it has more tags than an entry can carry: a purge of any tag means it, too
+//! address:HASH           the address, if it has several keys
+//! *, example.org:*       the response has more tags than an entry can carry: a purge of any tag covers it, too
 //! ```
 
 use http::{HeaderMap, HeaderName};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// So many tags an entry can have.
+/// An entry carries at most this many tags.
 pub const TAGS_MAX: usize = 32;
 /// The longest tag of an entry.
 pub const TAG_BYTES_MAX: usize = 255;
-/// What responses carry that have more tags than fit.
+/// The tag of responses with too many tags.
 const MANY: &str = "*";
 
 /// Fields in which responses name tags, separated by blanks or commas.
@@ -34,26 +34,26 @@ pub struct Tags<'a> {
 }
 
 impl<'a> Tags<'a> {
-    /// None yet, but those of `first`, as entries carry them.
+    /// Only the tags of `first`, as entries carry them.
     pub fn new(namespace: Option<&'a str>, first: impl IntoIterator<Item = String>) -> Self {
         Self { namespace, tags: first.into_iter().collect() }
     }
 
-    /// Adds one as entries carry it.
+    /// Adds a tag as entries carry it.
     pub fn push(&mut self, tag: String) {
         if !self.tags.contains(&tag) {
             self.tags.push(tag);
         }
     }
 
-    /// Adds one as people write it; an empty one is none.
+    /// Adds a tag as people write it. An empty one is ignored.
     pub fn push_named(&mut self, tag: &str) {
         if !tag.is_empty() {
             self.push(named(self.namespace, tag));
         }
     }
 
-    /// Adds those that fields of these names have.
+    /// Adds the tags in fields of these names.
     pub fn push_fields(&mut self, fields: &HeaderMap, names: &[HeaderName]) {
         for value in names.iter().flat_map(|name| fields.get_all(name)) {
             for tag in value.as_bytes().split(|byte| byte.is_ascii_whitespace() || *byte == b',') {
@@ -62,7 +62,7 @@ impl<'a> Tags<'a> {
         }
     }
 
-    /// As many as an entry can carry. Of more, one takes the place that every purge by tag means.
+    /// As many tags as an entry can carry. If there are more, the last one is the tag that every purge by tag covers.
     pub fn finish(self) -> Vec<String> {
         let Self { namespace, mut tags } = self;
         if tags.len() > TAGS_MAX {
@@ -79,7 +79,7 @@ pub fn named(namespace: Option<&str>, tag: &str) -> String {
     if name.len() <= TAG_BYTES_MAX { name } else { format!("long:{:032x}", xxh3_128(name.as_bytes())) }
 }
 
-/// What a purge by tag has to purge besides.
+/// The tag that every purge by tag has to purge, too.
 pub fn many(namespace: Option<&str>) -> String {
     named(namespace, MANY)
 }

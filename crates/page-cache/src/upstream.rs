@@ -1,4 +1,4 @@
-//! Whoever makes the answers that are not stored.
+//! The upstream: it makes the responses that are not stored.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,35 +24,35 @@ pub trait UpstreamBody: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'stat
 
 impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static> UpstreamBody for B {}
 
-/// Whoever makes the answers that are not stored: for one request, of which it may know what the cache doesn't.
+/// An upstream makes the responses that are not stored. A value serves one request, and may know more of it than the cache does.
 ///
-/// [`Upstream::ask`] is all that it takes. The other methods are what a front door may have to say of its own.
+/// Only [`Upstream::ask`] is required. A front door overrides the other methods as it needs.
 pub trait Upstream: Send + Sync + Sized + 'static {
-    /// The body of an answer.
+    /// The body of a response.
     type Body: UpstreamBody;
-    /// What there is in the place of an answer.
+    /// The reason why there is no response.
     type Error: Send + 'static;
 
-    /// Asks. The response has none of the fields that concern a connection.
+    /// Asks. The response has no fields that concern a connection.
     fn ask(&self, question: Question<'_>) -> impl Future<Output = Result<Response<Self::Body>, Self::Error>> + Send;
 
-    /// What clients are told of an error where the cache answers them by itself.
+    /// The failure that clients see when the cache answers for the upstream.
     fn failure(&self, _error: &Self::Error) -> Failure {
         Failure::unreachable()
     }
 
-    /// For how long it is remembered that there was no answer. Default: not at all.
+    /// How long the cache remembers that there was no response. Default: not at all.
     fn failure_ttl(&self, _failure: &Failure) -> Option<Duration> {
         None
     }
 
-    /// The fields that the upstream is asked with, before the cache asks for what it wants. Default: those of the client.
+    /// The fields of a request to the upstream, before the cache adds its own. Default: those of the client.
     fn fields(&self, client: &Parts) -> HeaderMap {
         client.headers.clone()
     }
 
-    /// What the front door says of a response: of one of the upstream, or of a stored one whose fields are renewed. It may take off
-    /// fields that no client gets. Default: the policy of the settings, and the tags that the fields name.
+    /// The front door's rules for a response: one of the upstream, or a stored one whose fields are renewed. It may remove fields
+    /// that no client gets. Default: the policy of the settings, and the tags that the fields name.
     fn rules<'a>(
         &'a self,
         settings: &'a Settings,
@@ -65,45 +65,46 @@ pub trait Upstream: Send + Sync + Sized + 'static {
         Rules { policy: Cow::Borrowed(&settings.policy), is_refused: false, is_opaque: false, tags: tags.finish() }
     }
 
-    /// Whether the upstream is told by a field of this name what no client says: answers that vary by it are for nobody else.
+    /// Whether the front door itself sets a field of this name on requests to the upstream. Responses that vary by it are not for
+    /// other requests.
     fn is_hidden(&self, _field: &HeaderName) -> bool {
         false
     }
 
-    /// What is written of each response beside `Cache-Status`; `received` is by which version it came. Default: nothing.
+    /// Adds fields to each response beside `Cache-Status`; `received` is the HTTP version of the response. Default: none.
     fn sign(&self, _fields: &mut HeaderMap, _received: Version) {}
 }
 
-/// What an upstream is asked.
+/// A request to the upstream.
 #[derive(Debug)]
 pub struct Question<'a> {
-    /// The client's request, as it came in.
+    /// The client's request as it arrived.
     pub client: &'a Parts,
     /// GET, HEAD or QUERY.
     pub method: Method,
-    /// With these fields.
+    /// The fields of the request.
     pub fields: HeaderMap,
-    /// What is asked about, of a QUERY.
+    /// The content of a QUERY.
     pub content: Option<&'a Bytes>,
 }
 
-/// What a front door says of a response.
+/// A front door's rules for a response.
 #[derive(Debug)]
 pub struct Rules<'a> {
-    /// By which it is judged whether it may be stored, and for how long it is fresh.
+    /// The policy that decides whether the response may be stored, and how long it is fresh.
     pub policy: Cow<'a, Policy>,
-    /// It isn't stored, whatever it says.
+    /// The response isn't stored, whatever its fields say.
     pub is_refused: bool,
-    /// It is unknown what its bytes are. It is passed on, and neither stored nor cut.
+    /// The encoding of its bytes is unknown. The response is passed on, and neither stored nor cut.
     pub is_opaque: bool,
-    /// By which it can be purged together with others.
+    /// The tags by which it can be purged together with others.
     pub tags: Vec<String>,
 }
 
-/// Why an upstream gave no answer, as clients are told.
+/// Why an upstream gave no response, for clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// That of the response that stands for it.
+    /// The status of the response in its place.
     pub status: StatusCode,
     /// A token for `Cache-Status`.
     pub detail: &'static str,
@@ -112,13 +113,13 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Nothing came of it.
+    /// The upstream can't be reached.
     pub fn unreachable() -> Self {
         let words = "the origin gave no answer".to_owned();
         Self { status: StatusCode::BAD_GATEWAY, detail: "upstream-unreachable", words }
     }
 
-    /// The upstream broke off, or said what it can't have meant.
+    /// The upstream closed the connection early, or its response makes no sense.
     pub fn broken() -> Self {
         let words = "the origin broke off or did not speak HTTP".to_owned();
         Self { status: StatusCode::BAD_GATEWAY, detail: "origin-broken", words }
@@ -131,7 +132,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The body of an upstream's answer, with the longest wait for its next piece.
+/// The body of an upstream's response, with a timeout for its next piece.
 #[derive(Debug)]
 pub(crate) struct Timed<B> {
     body: Pin<Box<B>>,
@@ -149,7 +150,7 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Timed<B> {
         &self.body
     }
 
-    /// The next frame; an error where none comes in time.
+    /// The next frame. An error if none arrives in time.
     pub(crate) fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Poll::Ready(frame) = self.body.as_mut().poll_frame(context) {
             self.alarm = None;
@@ -161,7 +162,7 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Timed<B> {
         Poll::Ready(Some(Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into())))
     }
 
-    /// The next bytes, past trailers.
+    /// The next bytes. Skips trailers.
     pub(crate) async fn piece(&mut self) -> Option<Result<Bytes, BoxError>> {
         loop {
             match std::future::poll_fn(|context| self.poll_frame(context)).await? {

@@ -1,4 +1,4 @@
-//! The example of a caching proxy, before an origin that counts what reaches it.
+//! Tests of the example of a caching proxy, with an origin that counts the requests that reach it.
 
 #![cfg(test)]
 
@@ -24,15 +24,15 @@ use tokio::net::TcpListener;
 #[expect(dead_code, reason = "its `main` is for the program")]
 mod caching_proxy;
 
-/// Longer than an entry of the page cache: it comes in fragments.
+/// Longer than an entry of the page cache, so it is stored in fragments.
 const LARGE_BYTES: usize = 3 << 20;
 
-/// Letters, so that each fragment is another one.
+/// Letters, different in each fragment.
 fn large() -> Vec<u8> {
     (0..LARGE_BYTES).map(|position| b'a' + (position / 1000 % 26) as u8).collect()
 }
 
-/// A page that counts its makings, and a large file.
+/// A page that counts how often it was made, and a large file.
 fn answer(count: &AtomicUsize, request: &Request<Incoming>) -> Response<Full<Bytes>> {
     let number = count.fetch_add(1, Ordering::SeqCst) + 1;
     let response = Response::builder().header("cache-control", "max-age=60").header(ETAG, "\"a\"");
@@ -48,7 +48,7 @@ async fn origin(listener: TcpListener, count: Arc<AtomicUsize>) {
     }
 }
 
-/// The address of a proxy, and what counts the requests to its origin.
+/// The address of a proxy, and the counter of the requests to its origin.
 async fn proxy() -> (SocketAddr, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let (behind, before) =
@@ -75,7 +75,7 @@ fn told(response: &Response<Bytes>) -> &str {
 }
 
 #[tokio::test]
-async fn what_is_fresh_is_answered_from_the_volume_until_a_change() {
+async fn a_fresh_response_comes_from_the_volume_until_a_change() {
     let (address, count) = proxy().await;
     let first = ask(address, Method::GET, "/", None).await;
     assert_eq!(
@@ -102,7 +102,7 @@ async fn a_large_file_comes_in_fragments_and_ranges_of_it_cost_the_origin_nothin
 }
 
 #[tokio::test]
-async fn an_origin_that_is_not_there_is_a_502() {
+async fn an_unreachable_origin_gives_a_502() {
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

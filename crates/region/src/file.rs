@@ -22,7 +22,7 @@ pub struct Identity {
     pub born_ns: u64,
 }
 
-/// Who may open a new file.
+/// The mode and group of a new file, which decide who may open it.
 #[derive(Debug, Clone, Copy)]
 pub struct Access {
     /// Permission bits, independent of the umask.
@@ -220,7 +220,7 @@ pub fn put_aside(path: &Path, aside: &Path, expected: Identity) -> io::Result<bo
     Ok(true)
 }
 
-/// Waits for the directory's lock. Not for ever, since anybody who may read the directory can hold it, and not at all
+/// Waits for the directory's lock. Not forever, since any process that may read the directory can hold it, and not at all
 /// if the directory can't be locked. Creators race then, and `link` decides.
 fn wait_for(turn: &File) {
     for _ in 0..5000 {

@@ -47,7 +47,7 @@ struct Place {
     next: *const Self,
 }
 
-// SAFETY: everything except `next` is atomic, `next` never changes, and places live for ever.
+// SAFETY: everything except `next` is atomic, `next` never changes, and places live forever.
 unsafe impl Send for Place {}
 // SAFETY: as above.
 unsafe impl Sync for Place {}
@@ -137,7 +137,7 @@ impl Place {
 }
 
 fn places() -> impl Iterator<Item = &'static Place> {
-    // SAFETY: places are published complete, and live for ever.
+    // SAFETY: places are published complete, and live forever.
     let first = unsafe { PLACES.load(Acquire).cast_const().as_ref() };
     // SAFETY: as above.
     std::iter::successors(first, |place| unsafe { place.next.as_ref() })

@@ -166,7 +166,7 @@ Under C<-T>, data from a volume is tainted, like data from a file.
 
 =head2 Times
 
-All times are in seconds. They may have a fraction, which counts to the millisecond. A time of more than 126,000 years means for ever. All
+All times are in seconds. They may have a fraction, which counts to the millisecond. A time of more than 126,000 years means forever. All
 other numbers are whole numbers of at most 64 bits; anything else is an error.
 
 =head2 Errors

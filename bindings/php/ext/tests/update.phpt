@@ -30,7 +30,7 @@ same(false, $cache->update('key', function () use ($cache) {
 }));
 same(null, $cache->get('key'));
 
-// Of the same key within itself: nobody waits for oneself for ever.
+// Of the same key within itself: nobody waits for oneself forever.
 refused(Eyewall\Exception::BUSY, '', fn () => $cache->update('key', fn () => $cache->update('key', fn () => 1, wait: 0)));
 check($cache->update('key', fn () => 'again', wait: 0));
 same('again', $cache->get('key'));

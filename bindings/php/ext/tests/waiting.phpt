@@ -1,5 +1,5 @@
 --TEST--
-Whoever waits: for the value, for its turn, or not for ever
+Whoever waits: for the value, for its turn, or not forever
 --EXTENSIONS--
 eyewall
 --FILE--

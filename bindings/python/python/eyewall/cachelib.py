@@ -22,7 +22,7 @@ from ._volumes import volume
 
 class EyewallCache(BaseCache):
     """A cache of cachelib. Its options are those of `eyewall.Cache`. The default of `serializer` is "pickle", so the
-    cache raises an error if other users may write the volume. A timeout of 0 means for ever. If a value can't be
+    cache raises an error if other users may write the volume. A timeout of 0 means forever. If a value can't be
     stored, `set` removes the former value and returns False.
     """
 
@@ -41,7 +41,7 @@ class EyewallCache(BaseCache):
         self.volume: Cache = volume(path, {"serializer": "pickle", **options})
 
     def _ttl(self, timeout: int | timedelta | None) -> float | None:
-        """Seconds; None: for ever. A negative timeout gives 0, which expires at once."""
+        """Seconds; None: forever. A negative timeout gives 0, which expires at once."""
         chosen = self.default_timeout if timeout is None else timeout
         seconds = chosen.total_seconds() if isinstance(chosen, timedelta) else chosen
         return max(seconds, 0) if seconds else None

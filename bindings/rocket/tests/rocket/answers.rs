@@ -41,7 +41,7 @@ async fn an_empty_file_is_sent() {
 }
 
 #[async_test]
-async fn what_is_not_there_is_a_404() {
+async fn a_missing_file_is_a_404() {
     let site = Site::new(FileCacheOptions::new());
     site.write("folder/a", "");
     let client = site.client().await;
@@ -70,7 +70,7 @@ async fn conditions_are_judged_in_their_order() {
         (&[("if-match", &tag)], Status::Ok),
         (&[("if-unmodified-since", long_ago)], Status::PreconditionFailed),
         (&[("if-unmodified-since", &modified)], Status::Ok),
-        // RFC 9110, section 13.2.2: the tag is asked before the time, what was matched before what wasn't.
+        // RFC 9110, section 13.2.2: tags come before dates, and positive conditions before negative ones.
         (&[("if-none-match", "\"other\""), ("if-modified-since", &modified)], Status::Ok),
         (&[("if-match", "\"other\""), ("if-none-match", &tag)], Status::PreconditionFailed),
         (&[("if-match", &tag), ("if-unmodified-since", long_ago)], Status::Ok),
@@ -98,7 +98,7 @@ async fn head_is_the_head_of_get() {
     for way in WAYS {
         let target = format!("{way}/a.txt");
         let tag = field(&get(&client, &target, &[]).await, "etag");
-        // A range is for GET alone (RFC 9110, section 14.2).
+        // A range is for GET only (RFC 9110, section 14.2).
         for fields in [&[][..], &[("range", "bytes=0-1")]] {
             let response = head(&client, &target, fields).await;
             assert_eq!((response.status(), field(&response, "etag")), (Status::Ok, tag.clone()));
@@ -111,7 +111,7 @@ async fn head_is_the_head_of_get() {
 }
 
 #[async_test]
-async fn who_takes_a_packed_form_gets_it() {
+async fn a_client_that_accepts_a_compressed_form_gets_it() {
     let site = Site::new(FileCacheOptions::new().precompressed(true));
     site.write("a.html", "plain");
     site.write("a.html.br", "by brotli");
@@ -141,7 +141,7 @@ async fn who_takes_a_packed_form_gets_it() {
 }
 
 #[async_test]
-async fn a_wrapped_file_keeps_what_it_is_wrapped_in() {
+async fn a_wrapped_file_keeps_the_status_and_type_of_its_wrapper() {
     #[rocket::get("/as-text/<path..>")]
     async fn as_text(path: PathBuf, root: &State<PathBuf>, files: &State<FileCache>) -> (ContentType, CachedFile) {
         (ContentType::Plain, CachedFile::open(root.join(path), files).await.unwrap())
@@ -163,7 +163,7 @@ async fn a_wrapped_file_keeps_what_it_is_wrapped_in() {
 }
 
 #[async_test]
-async fn a_page_of_errors_is_sent_whole_and_with_the_errors_status() {
+async fn an_error_page_is_sent_whole_with_the_status_of_the_error() {
     #[catch(404)]
     async fn not_found(request: &Request<'_>) -> Option<CachedFile> {
         let (root, files) = (request.rocket().state::<PathBuf>()?, request.rocket().state::<FileCache>()?);
@@ -180,9 +180,9 @@ async fn a_page_of_errors_is_sent_whole_and_with_the_errors_status() {
     }
 }
 
-/// Files of sysfs say that they have a page, and have less.
+/// Files of sysfs announce a page, and have less.
 #[async_test]
-async fn what_cannot_be_read_is_a_500_before_anything_was_sent() {
+async fn an_unreadable_file_is_a_500_before_any_byte_is_sent() {
     #[rocket::get("/short")]
     async fn short(files: &State<FileCache>) -> std::io::Result<CachedFile> {
         CachedFile::open("/sys/devices/system/cpu/online", files).await

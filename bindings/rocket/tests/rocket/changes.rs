@@ -10,7 +10,7 @@ use rocket::http::Status;
 use crate::support::{Site, WAYS, field, get, text};
 
 #[async_test]
-async fn the_next_request_after_a_change_gets_what_is_new() {
+async fn the_next_request_after_a_change_gets_the_new_content() {
     let site = Site::new(FileCacheOptions::new());
     site.write("a.txt", "first");
     site.settle_for("a.txt", Duration::from_millis(1200));
@@ -18,7 +18,7 @@ async fn the_next_request_after_a_change_gets_what_is_new() {
     for way in WAYS {
         let target = format!("{way}/a.txt");
         let tag = field(&get(&client, &target, &[]).await, "etag");
-        // Known and kept by now.
+        // The file is known and kept by now.
         assert_eq!(text(&client, &target).await, (Status::Ok, "first".to_owned()));
         site.write("a.txt", "second");
         assert_eq!(text(&client, &target).await, (Status::Ok, "second".to_owned()));
@@ -33,7 +33,7 @@ async fn the_next_request_after_a_change_gets_what_is_new() {
 }
 
 #[async_test]
-async fn a_file_that_is_replaced_by_a_name_is_noticed() {
+async fn a_file_replaced_by_a_rename_is_noticed() {
     let site = Site::new(FileCacheOptions::new());
     site.write("a.txt", "first");
     site.settle("a.txt");
@@ -45,7 +45,7 @@ async fn a_file_that_is_replaced_by_a_name_is_noticed() {
 }
 
 #[async_test]
-async fn who_trusts_an_interval_gets_what_was_kept_and_never_a_broken_body() {
+async fn within_an_interval_clients_get_the_kept_file_and_never_a_broken_body() {
     let site = Site::new(FileCacheOptions::new().freshness(Freshness::Interval(Duration::from_hours(1))));
     site.write("kept.txt", "first");
     site.settle_for("kept.txt", Duration::from_millis(1200));
@@ -65,7 +65,7 @@ async fn who_trusts_an_interval_gets_what_was_kept_and_never_a_broken_body() {
 }
 
 #[async_test]
-async fn a_file_is_seen_as_it_was_when_it_was_opened() {
+async fn an_open_file_keeps_its_content() {
     let site = Site::new(FileCacheOptions::new());
     site.write("a.txt", "first");
     site.settle("a.txt");

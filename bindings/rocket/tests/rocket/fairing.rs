@@ -1,4 +1,4 @@
-//! The volume of Rocket's configuration.
+//! The volume by Rocket's configuration.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -83,7 +83,7 @@ async fn a_volume_is_as_it_was_configured() {
 }
 
 #[async_test]
-async fn a_freshness_of_seconds_is_trusted_for_so_long() {
+async fn a_freshness_of_seconds_is_trusted_for_that_time() {
     let site = Site::with(FileCache::new(volume(1 << 20)));
     for (freshness, after) in [("3600", "first"), ("0.0", "second"), ("\"watched\"", "second")] {
         site.write("a.txt", "first");
@@ -108,7 +108,7 @@ fn a_path_is_below_the_folder_of_the_configuration() {
 }
 
 #[test]
-fn an_admission_goes_with_the_settings() {
+fn an_admission_works_with_the_settings() {
     let site = Site::with(FileCache::new(volume(1 << 20)));
     site.write("a.css", "a");
     site.write("a.mp4", "a");
@@ -138,7 +138,7 @@ fn wrong_settings_are_refused_with_their_names() {
 }
 
 #[async_test]
-async fn where_the_volume_cannot_be_opened_nothing_is_launched() {
+async fn rocket_does_not_launch_if_the_volume_cannot_be_opened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing/files.eyewall");
     let settings = toml_of(&path, "");
@@ -153,7 +153,7 @@ async fn where_the_volume_cannot_be_opened_nothing_is_launched() {
 }
 
 #[test]
-fn a_broken_volume_is_put_aside_where_that_is_set() {
+fn a_broken_volume_is_put_aside_if_that_is_set() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("broken");
     fs::write(&path, "").unwrap();
@@ -163,7 +163,7 @@ fn a_broken_volume_is_put_aside_where_that_is_set() {
 }
 
 #[test]
-fn hits_are_verified_where_that_is_set() {
+fn hits_are_verified_if_that_is_set() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("careful");
     let files = opened(&toml_of(&path, "size = \"1 MiB\"\nverify_hits = true")).unwrap();
@@ -183,7 +183,7 @@ async fn two_file_caches_are_refused() {
 }
 
 #[async_test]
-async fn of_two_fairings_the_last_one_counts_and_the_programs_own_volume_stays() {
+async fn the_last_of_two_fairings_counts_and_the_programs_own_volume_stays() {
     let (own, files) = (volume(1 << 20), FileCache::new(volume(2 << 20)));
     let rocket = rocket::custom(config()).manage(own).attach(Eyewall::fairing()).attach(Eyewall::with(files));
     let client = Client::untracked(rocket).await.unwrap();
@@ -192,7 +192,7 @@ async fn of_two_fairings_the_last_one_counts_and_the_programs_own_volume_stays()
 }
 
 #[async_test]
-async fn without_a_file_cache_nothing_is_launched() {
+async fn rocket_does_not_launch_without_a_file_cache() {
     let folder = tempfile::tempdir().unwrap();
     let rocket = rocket::custom(config()).mount("/", CachedFiles::from(folder.path()));
     let error = Client::untracked(rocket).await.unwrap_err();

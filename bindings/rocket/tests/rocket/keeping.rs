@@ -6,7 +6,7 @@ use rocket::async_test;
 use crate::support::{Site, WAYS, bytes, text};
 
 #[async_test]
-async fn files_of_the_sizes_that_were_set_are_kept() {
+async fn files_within_the_size_limits_are_kept() {
     let site = Site::new(FileCacheOptions::new().min_bytes(10).max_bytes(1000));
     for (name, length) in [("short", 9), ("shortest-kept", 10), ("longest-kept", 1000), ("long", 1001)] {
         site.write(name, bytes(length, 1));
@@ -22,7 +22,7 @@ async fn files_of_the_sizes_that_were_set_are_kept() {
 }
 
 #[async_test]
-async fn files_are_kept_as_the_admission_says() {
+async fn the_admission_decides_which_files_are_kept() {
     for way in WAYS {
         let twice = admission::asked_for(2);
         let options = FileCacheOptions::new()
@@ -45,7 +45,7 @@ async fn files_are_kept_as_the_admission_says() {
 }
 
 #[async_test]
-async fn what_was_sent_is_counted() {
+async fn sent_files_are_counted() {
     let site = Site::new(FileCacheOptions::new());
     for name in ["a.txt", "b.txt"] {
         site.write(name, "content");
@@ -64,7 +64,7 @@ async fn what_was_sent_is_counted() {
 }
 
 #[async_test]
-async fn files_are_read_anew_and_removed_at_demand() {
+async fn files_are_refreshed_and_removed_on_demand() {
     let site = Site::new(FileCacheOptions::new());
     site.write("a.txt", "content");
     site.settle("a.txt");

@@ -40,7 +40,7 @@ async fn a_range_of_a_large_file_reads_no_more_than_its_fragments() {
 }
 
 #[async_test]
-async fn a_file_that_is_larger_than_what_may_be_kept_is_sent_all_the_same() {
+async fn a_file_that_is_too_large_to_be_kept_is_still_sent() {
     let site = Site::new(FileCacheOptions::new());
     let content = bytes(LENGTH, 7);
     site.write("large.bin", &content);

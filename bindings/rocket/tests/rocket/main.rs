@@ -1,4 +1,4 @@
-//! What clients of Rocket get for files in a volume.
+//! The responses that clients of Rocket get for files in a volume.
 
 #![cfg(test)]
 

@@ -7,7 +7,7 @@ use rocket::http::Status;
 use crate::support::{Site, WAYS, bytes, field, get};
 
 #[async_test]
-async fn one_range_is_that_part() {
+async fn one_range_gets_that_part() {
     let site = Site::new(FileCacheOptions::new());
     let content = bytes(300_000, 1);
     site.write("a.bin", &content);
@@ -63,7 +63,7 @@ async fn a_range_beyond_the_end_is_a_416() {
 }
 
 #[async_test]
-async fn what_is_no_range_of_bytes_gets_all() {
+async fn a_request_without_a_valid_range_gets_the_whole_file() {
     let site = Site::new(FileCacheOptions::new());
     site.write("a.txt", "0123456789");
     let client = site.client().await;

@@ -54,7 +54,7 @@ async fn a_folder_is_served_as_by_file_server() {
 }
 
 #[async_test]
-async fn folders_are_redirected_to_their_slash_where_that_is_wanted() {
+async fn folders_are_redirected_to_their_slash_if_that_is_set() {
     let site = site();
     for base in ["/", "/static"] {
         let client = client(&site, base, CachedFiles::from(site.root()).normalize_dirs(true)).await;
@@ -84,14 +84,14 @@ async fn an_index_has_the_names_that_were_set() {
 }
 
 #[async_test]
-async fn dotfiles_are_served_where_that_is_wanted() {
+async fn dotfiles_are_served_if_that_is_set() {
     let site = site();
     let client = client(&site, "/", CachedFiles::from(site.root()).dotfiles(true)).await;
     assert_eq!(text(&client, "/.hidden/a.txt").await.1, ".hidden/a.txt");
 }
 
 #[async_test]
-async fn links_lead_where_they_may() {
+async fn links_are_followed_as_the_options_permit() {
     let site = site();
     let elsewhere = tempfile::tempdir().unwrap();
     fs::write(elsewhere.path().join("secret"), "secret").unwrap();
@@ -140,20 +140,20 @@ async fn a_missing_root_is_served_once_it_is_there() {
 
 #[async_test]
 #[should_panic(expected = "is not a folder")]
-async fn a_missing_root_is_refused_where_it_is_mounted() {
+async fn a_missing_root_is_refused_at_the_mount() {
     let site = site();
     client(&site, "/", CachedFiles::from(site.path("missing"))).await;
 }
 
 #[async_test]
 #[should_panic(expected = "is not a folder")]
-async fn a_file_is_no_root_unless_that_is_said() {
+async fn a_file_is_no_root_unless_that_is_set() {
     let site = site();
     client(&site, "/", CachedFiles::from(site.path("index.html"))).await;
 }
 
 #[async_test]
-async fn what_is_not_there_is_for_the_next_route_by_rank() {
+async fn a_missing_file_is_for_the_next_route_by_rank() {
     #[rocket::get("/<_..>", rank = 20)]
     fn fallback() -> &'static str {
         "fallback"
@@ -181,7 +181,7 @@ async fn what_is_not_there_is_for_the_next_route_by_rank() {
 }
 
 #[async_test]
-async fn a_folder_goes_through_the_file_cache_that_it_was_given() {
+async fn a_folder_uses_the_file_cache_that_it_was_given() {
     let (site, other) = (site(), site());
     let served = CachedFiles::new(other.root(), &other.files);
     // No fairing, so Rocket has no state of Eyewall.

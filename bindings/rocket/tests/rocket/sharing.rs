@@ -9,7 +9,7 @@ use rocket::tokio::io::AsyncReadExt as _;
 use crate::support::{Site, WAYS, bytes, config, get, text, volume};
 
 #[async_test]
-async fn what_one_rocket_has_read_is_a_hit_of_the_other() {
+async fn a_file_read_by_one_rocket_is_a_hit_of_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let site = Site::with(FileCache::new(volume(1 << 20)));
     site.write("a.txt", "content");
@@ -42,7 +42,7 @@ async fn bytes_that_are_being_sent_stay_as_they_are() {
         let mut slow = get(&client, &target, &[]).await;
         let mut received = vec![0; 1000];
         slow.read_exact(&mut received).await.unwrap();
-        // Gone from the volume, from the disk, and its room is taken three times over.
+        // The file is gone from the volume and from the disk, and its room has been taken three times over.
         assert!(site.files.remove(site.path("a.bin")).unwrap());
         site.write("a.bin", "other");
         for number in 0..96_u32 {

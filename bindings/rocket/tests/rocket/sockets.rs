@@ -15,7 +15,7 @@ use rocket::{Config, Ignite, Rocket, Shutdown, async_test};
 
 use crate::support::{Site, bytes, config, volume};
 
-/// A Rocket that listens.
+/// A Rocket that listens on a socket.
 struct Launched {
     address: SocketAddr,
     shutdown: Shutdown,
@@ -64,7 +64,7 @@ impl Launched {
     }
 }
 
-/// Reads the head of an answer, byte by byte, so that nothing of the body is taken with it.
+/// Reads the head of an answer, byte by byte, so that no byte of the body is taken with it.
 async fn head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -137,9 +137,9 @@ async fn a_slow_client_gets_every_byte_while_the_volume_is_overrun() {
 }
 
 #[async_test]
-async fn a_body_whose_file_changes_breaks_off_and_is_of_one_version() {
+async fn a_body_whose_file_changes_ends_early_and_is_of_one_version() {
     let site = Site::with(FileCache::new(volume(1 << 20)));
-    // More than the kernel keeps for a client that doesn't read, so that the end isn't read before it has changed.
+    // More than the kernel buffers for a client that doesn't read, so that the file changes before its end is read.
     let content = bytes(64 << 20, 5);
     site.write("large.bin", &content);
     site.settle("large.bin");
@@ -148,7 +148,7 @@ async fn a_body_whose_file_changes_breaks_off_and_is_of_one_version() {
     head(&mut stream).await;
     site.write("large.bin", bytes(64 << 20, 6));
     let mut received = Vec::new();
-    // Cut off, in whatever way.
+    // The connection ends early, with or without an error.
     let _ = stream.read_to_end(&mut received).await;
     assert!(received.len() < content.len() && content.starts_with(&received));
     launched.end().await;

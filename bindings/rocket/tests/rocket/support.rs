@@ -28,7 +28,7 @@ pub(crate) fn volume(size: u64) -> eyewall::Cache {
     Options::new().size(size).anonymous().unwrap()
 }
 
-/// Only the test's own configuration, and no log.
+/// Uses only the test's own configuration, and no log.
 pub(crate) fn config() -> Config {
     Config { log_level: rocket::config::LogLevel::Off, ..Config::debug_default() }
 }
@@ -63,8 +63,8 @@ impl Site {
         fs::write(path, content).unwrap();
     }
 
-    /// Waits until a file may be kept and has an entity tag: bytes that have changed within the last tick of the system's clock could
-    /// change once more without a trace.
+    /// Waits until a file may be kept and has an entity tag: bytes that have changed within the last tick of the system's clock
+    /// could change again without a trace.
     pub(crate) fn settle(&self, name: &str) {
         self.settle_for(name, Duration::from_millis(100));
     }
@@ -77,7 +77,7 @@ impl Site {
         }
     }
 
-    /// The folder at `/`, and what `CachedFile` makes of its files below `/named`.
+    /// Serves the folder at `/`, and its files as `CachedFile` below `/named`.
     pub(crate) fn rocket(&self) -> Rocket<Build> {
         rocket::custom(config())
             .attach(Eyewall::with(self.files.clone()))
@@ -120,7 +120,7 @@ pub(crate) fn field(response: &LocalResponse<'_>, name: &str) -> String {
     response.headers().get(name).collect::<Vec<_>>().join(", ")
 }
 
-/// What a GET gets, as text.
+/// The status of a GET, and its body as text.
 pub(crate) async fn text(client: &Client, target: &str) -> (Status, String) {
     let response = get(client, target, &[]).await;
     let status = response.status();

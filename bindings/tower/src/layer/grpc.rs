@@ -1,9 +1,9 @@
-//! Unary calls of gRPC whose answers are stored, because the user of the layer says that their methods only read.
+//! Unary gRPC calls whose answers are stored because the user of the layer declares that their methods only read.
 //!
 //! ```text
 //! ADDRESS grpc DIGEST      of the message, its coding and the codings that the client takes
 //! ```
-//! HTTP's own rules say nothing of these answers: each is a POST's, and tells by its trailers how it went.
+//! HTTP's own rules don't cover these answers: each call is a POST, and its trailers report its outcome.
 
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ use super::service::Answered;
 use super::{pass, tags};
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
-/// What of a request's metadata its answer may differ by, for all methods.
+/// The request metadata by which the answer of any method may differ.
 const OF_THE_CODING: [HeaderName; 3] =
     [CONTENT_TYPE, HeaderName::from_static("grpc-encoding"), HeaderName::from_static("grpc-accept-encoding")];
-/// Whether it is packed, and its length.
+/// A byte that says whether the message is compressed, and its length.
 const MESSAGE_HEAD_BYTES: usize = 5;
 
-/// For how long the answer to a call is fresh; None: it isn't one whose answers are stored.
+/// How long the answer to a call is fresh. None: the answer is not to be stored.
 pub(super) fn ttl<S, B>(visit: &Visit<S, B>) -> Option<Duration> {
     let (parts, inner) = (&visit.parts, &visit.upstream);
     let is_call = parts.method == Method::POST && pass::is_grpc(&parts.headers) && inner.target.is_some();
@@ -50,26 +50,26 @@ pub(super) async fn answer<S: HttpService<B>, B: UpstreamBody>(
     };
     let mut digest = Context::new(&SHA256);
     for name in OF_THE_CODING {
-        // All of its lines: a server may take any of them.
+        // All lines of the field, because a server may take any of them.
         let lines: Vec<&[u8]> = visit.parts.headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
         digest.update(&lines.join(&b','));
         digest.update(b"\n");
     }
     digest.update(&message);
     visit.key = format!("{} grpc {}", visit.address, hexadecimal(&digest.finish())).into_bytes();
-    // It carries its method as a tag.
+    // The answer carries its method as a tag.
     visit.upstream.tag = Some(tags::named(&visit.upstream.settings, visit.parts.uri.path()));
     visit.content = Some(message);
     let how = Prescribed {
         ttl,
-        // One that has its status among its fields failed before it began.
+        // If the status is among the fields of the head, the call failed before it began.
         takes_head: |head| head.status == StatusCode::OK && !head.headers.contains_key(STATUS),
         takes_trailers: |trailers| trailers.get(STATUS).is_some_and(|status| status == "0"),
     };
     visit.answer_prescribed(how).await
 }
 
-/// Whether the content of a request is a single message: else it is a stream of them, or broken.
+/// Whether the content of a request is a single message. Otherwise it is a stream of messages, or broken.
 fn is_one_message(content: &[u8]) -> bool {
     content.split_first_chunk::<MESSAGE_HEAD_BYTES>().is_some_and(|(head, message)| {
         let [_, length @ ..] = *head;

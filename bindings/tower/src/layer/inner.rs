@@ -1,4 +1,4 @@
-//! The service that makes the responses, as the page cache asks it.
+//! The inner service as the upstream of the page cache.
 
 use std::borrow::Cow;
 use std::future::poll_fn;
@@ -17,15 +17,15 @@ use tower_service::Service;
 use super::settings::Settings;
 use super::tags;
 
-/// A request, with all that it takes to answer it.
+/// A request, with all that is needed to answer it.
 pub(super) type Visit<S, B> = visit::Visit<Inner<S, B>>;
 
-/// A service that can be asked by any task, for requests with bodies of `B`.
+/// A service that any task can call, for requests with bodies of `B`.
 pub(crate) trait HttpService<B>: Clone + Send + 'static {
     type Content: UpstreamBody;
     type Fault: Send + 'static;
 
-    /// Waits until it is ready, and asks it.
+    /// Waits until the service is ready, and calls it.
     fn send(
         self,
         request: Request<RequestBody<B>>,
@@ -50,12 +50,12 @@ where
 
 /// The inner service, for one request.
 pub(crate) struct Inner<S, B> {
-    /// Services needn't be `Sync`. It is held only to clone it.
+    /// Services needn't be `Sync`. The lock is held only to clone the service.
     service: Mutex<S>,
     pub(super) settings: Arc<Settings>,
-    /// What is asked for, absolute; None: the request doesn't say of which host.
+    /// The absolute target of the request. None: the request doesn't name its host.
     pub(super) target: Option<Uri>,
-    /// What its response carries as a tag, whatever it says itself.
+    /// A tag that the response carries, whatever tags it names itself.
     pub(super) tag: Option<String>,
     body: PhantomData<fn() -> B>,
 }
@@ -65,7 +65,7 @@ impl<S: HttpService<B>, B: UpstreamBody> Inner<S, B> {
         Self { service: Mutex::new(service), settings, target, tag, body: PhantomData }
     }
 
-    /// The answer to a request.
+    /// Sends a request to the service.
     pub(super) async fn send(&self, request: Request<RequestBody<B>>) -> Result<Response<S::Content>, S::Fault> {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).clone();
         service.send(request).await

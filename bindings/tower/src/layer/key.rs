@@ -1,11 +1,11 @@
-//! Under which key the answer to a request is stored.
+//! The keys of stored responses.
 //!
 //! ```text
 //! tower:NAMESPACE:https://example.org/path?query                 an address, also a vary index to its variants
-//! ADDRESS +MORE                                                  where a closure makes more parts
-//! ADDRESS query                                                  where the answers to QUERY begin
+//! ADDRESS +MORE                                                  if a closure adds parts
+//! ADDRESS query                                                  the generation of the answers to QUERY
 //! ```
-//! No address has a blank, so that none is the beginning of another one's keys.
+//! No address has a blank, so none is a prefix of another address's keys.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,14 +18,15 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, Uri};
 use percent_encoding::percent_decode_str;
 
-/// The host of requests that name none.
+/// The host of requests that don't name one.
 const NO_HOST: &str = "localhost";
 
 type More = dyn Fn(&Parts) -> String + Send + Sync;
 
-/// What the key of a response is made of: by default scheme, host, path and query of its request.
+/// The parts of a request that make the key of its response. Default: scheme, host, path and query.
 ///
-/// Whatever else of a request the inner service looks at has to be named by the `Vary` of its responses, or made part of the key.
+/// If the inner service looks at anything else in a request, the `Vary` of its responses has to name that, or it has to be part of
+/// the key.
 #[derive(Clone)]
 pub struct KeyParts {
     scheme: Option<Scheme>,
@@ -58,54 +59,54 @@ impl fmt::Debug for KeyParts {
 }
 
 impl KeyParts {
-    /// Scheme, host, path and query.
+    /// A key of scheme, host, path and query.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes this scheme for that of all requests. Default: that of the request's target, and `http` where it has none, as over
-    /// HTTP/1.1. For services behind TLS, where HTTP/1.1 and HTTP/2 have to make the same keys: `Scheme::HTTPS`.
+    /// Uses this scheme for all requests. Default: the scheme of the request's target, and `http` if it has none, as over HTTP/1.1.
+    /// Set `Scheme::HTTPS` for a service behind TLS, so that HTTP/1.1 and HTTP/2 make the same keys.
     pub fn scheme(mut self, scheme: Scheme) -> Self {
         self.scheme = Some(scheme);
         self
     }
 
-    /// Leaves the scheme out of the key: the answer over TLS is that without.
+    /// Leaves the scheme out of the key. The answer over TLS is then the same as the one without TLS.
     pub fn without_scheme(mut self) -> Self {
         self.has_scheme = false;
         self
     }
 
-    /// Leaves the host out of the key: for services that answer all hosts alike.
+    /// Leaves the host out of the key, for services that answer all hosts alike.
     pub fn without_host(mut self) -> Self {
         self.has_host = false;
         self
     }
 
-    /// Leaves the query out of the key: for services that don't look at it.
+    /// Leaves the query out of the key, for services that don't look at it.
     pub fn without_query(mut self) -> Self {
         self.query = Query::Nothing;
         self
     }
 
-    /// Leaves out what the query has beside these names, such as `utm_source`: for services that look at no other. The inner
-    /// service gets the query as it came. A name is the same however it is escaped, as it is for services.
+    /// Keeps only these names of the query in the key, for services that ignore all others, such as `utm_source`. The inner service
+    /// gets the whole query. An escaped name counts as the same name, as it does for services.
     pub fn query_only<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.query = Query::Only(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Adds to the key what `part` makes of a request, such as the language of a cookie. An address that is purged is purged
-    /// whatever this is.
+    /// Adds a part to the key that `part` makes of a request, such as the language of a cookie. The purge of an address covers all
+    /// such parts.
     pub fn and(mut self, part: impl Fn(&Parts) -> String + Send + Sync + 'static) -> Self {
         self.more = Some(Arc::new(part));
         self
     }
 
-    /// What a request asks for, with scheme and authority. None: it doesn't say of which host for sure.
+    /// The target of a request, with scheme and authority. None: the host is missing, or ambiguous.
     pub(crate) fn target(&self, parts: &Parts) -> Option<Uri> {
         let told = host(&parts.headers).ok()?;
-        // Services look at the one or the other: what is stored for one host isn't to be made for another.
+        // Services look at one or the other. A response that is stored for one host must not be made for another.
         let authority = match (parts.uri.authority(), told) {
             (Some(asked), Some(told)) if *asked != told => return None,
             (Some(authority), _) => authority.clone(),
@@ -117,7 +118,7 @@ impl KeyParts {
         self.absolute(&parts.uri, authority)
     }
 
-    /// An address as people write it: absolute, or a path.
+    /// Parses an address as people write it: absolute, or a path.
     pub(crate) fn parsed(&self, address: &str) -> Option<Uri> {
         let uri: Uri = address.parse().ok()?;
         let authority = uri.authority().cloned().unwrap_or_else(|| Authority::from_static(NO_HOST));
@@ -130,7 +131,7 @@ impl KeyParts {
         Uri::builder().scheme(scheme).authority(authority).path_and_query(path).build().ok()
     }
 
-    /// The key of an address, behind this prefix. `uri` is absolute.
+    /// The key of an address, after this prefix. `uri` is absolute.
     pub(crate) fn address(&self, prefix: &str, uri: &Uri) -> String {
         let mut key = prefix.to_owned();
         let scheme = uri.scheme_str().unwrap_or("http");
@@ -158,13 +159,13 @@ impl KeyParts {
     /// The key of a request for this address.
     pub(crate) fn of_request(&self, address: &str, parts: &Parts) -> Vec<u8> {
         match &self.more {
-            // Without blanks, so that no part reads like what follows an address.
+            // Without blanks, so that no part looks like the suffix of an address.
             Some(more) => format!("{address} +{}", more(parts).replace('%', "%25").replace(' ', "%20")).into_bytes(),
             None => address.as_bytes().to_vec(),
         }
     }
 
-    /// What all responses of an address carry as a tag, where it has several keys.
+    /// The tag of all responses of an address, if the address has several keys.
     pub(crate) fn address_tag(&self, address: &str) -> Option<String> {
         self.more.is_some().then(|| tags::address(address))
     }
@@ -177,7 +178,7 @@ impl Query {
             Self::Nothing => None,
             Self::Only(names) => {
                 let is_named = |pair: &&str| {
-                    // Decoded, as services do it: what they look at isn't to be left out.
+                    // Decoded as services decode it, so that the key keeps every name that they look at.
                     let name = pair.split_once('=').map_or(*pair, |(name, _)| name).replace('+', " ");
                     names.iter().any(|known| percent_decode_str(&name).eq(known.bytes()))
                 };
@@ -188,8 +189,8 @@ impl Query {
     }
 }
 
-/// Whether what follows the host is a port, an empty one, or nothing. Anything else wouldn't be part of a key, and services that
-/// repeat the host in what they answer repeat it, too.
+/// Whether the host is followed by a port, an empty port, or nothing. Anything else would not be part of a key, but a service that
+/// repeats the host in its response would repeat it.
 fn has_sound_port(authority: &Authority) -> bool {
     match authority.as_str().strip_prefix(authority.host()).map(|rest| rest.strip_prefix(':').ok_or(rest)) {
         Some(Ok(port)) => {
@@ -200,10 +201,10 @@ fn has_sound_port(authority: &Authority) -> bool {
     }
 }
 
-/// It stands there twice, or is none.
+/// The field occurs twice, or is invalid.
 struct NoHost;
 
-/// What `Host` says, if it is there.
+/// The host in `Host`, if the field is present.
 fn host(fields: &HeaderMap) -> Result<Option<Authority>, NoHost> {
     let mut lines = fields.get_all(HOST).iter();
     match (lines.next(), lines.next()) {
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn by_default_it_is_scheme_host_path_and_query() {
+    fn the_default_key_is_scheme_host_path_and_query() {
         let parts = KeyParts::new();
         let found = |target, hosts: &[&str]| key(&parts, target, hosts);
         assert_eq!(found("/a?b=c", &["Example.org:80"]).unwrap(), "tower:http://example.org/a?b=c");

@@ -1,6 +1,6 @@
 //! A layer that answers requests from a volume (RFC 9111), by the page cache ([`eyewall_page_cache::visit`]).
 //!
-//! What is here is the layer's own: the inner service, keys and tags, gRPC, and what a user sets.
+//! This module has what is specific to the layer: the inner service, keys and tags, gRPC, and the user's settings.
 
 mod grpc;
 mod inner;
@@ -34,15 +34,15 @@ pub use tags::Tags;
 
 use settings::Settings;
 
-/// For how long it is remembered that an answer could not be stored: nobody waits for another's meanwhile.
+/// How long the layer remembers that an answer could not be stored. Meanwhile no request waits for another one.
 const UNSTORABLE_FOR: Duration = Duration::from_mins(1);
 
 /// Caches the responses of a service in a volume.
 ///
-/// Each setting counts for the services that are made of the layer afterwards. All of them, and all clones of the layer, share
-/// what is under way: of many requests for the same, one reaches the inner service.
+/// Each setting applies to the services that the layer makes afterwards. All these services, and all clones of the layer, share the
+/// requests that are under way: of concurrent requests for the same key, one reaches the inner service.
 ///
-/// Services of the layer run inside of a tokio runtime whose time is enabled.
+/// Services of the layer run inside a tokio runtime with its time enabled.
 #[derive(Debug, Clone)]
 pub struct CacheLayer {
     settings: Arc<Settings>,
@@ -50,8 +50,8 @@ pub struct CacheLayer {
 }
 
 impl CacheLayer {
-    /// A layer that stores in this volume, by the rules for shared caches. Nothing is stored whose response doesn't say for how
-    /// long it is fresh, or how it can be validated.
+    /// A layer that stores in this volume, by the rules for shared caches. It stores a response only if the response says how long
+    /// it is fresh, or how to validate it.
     pub fn new(cache: Cache) -> Self {
         Self {
             settings: Arc::default(),
@@ -68,52 +68,51 @@ impl CacheLayer {
         self.set(|settings| set(Arc::make_mut(&mut settings.cache)))
     }
 
-    /// How the freedom is used that the RFCs leave to a cache, and what overrules responses. Default: that of [`Policy`], without
-    /// guesses at lifetimes.
+    /// Sets what the RFCs leave to a cache, and what overrules responses. Default: that of [`Policy`], without heuristic lifetimes.
     ///
-    /// It takes the place of what [`CacheLayer::heuristic`] and [`CacheLayer::default_ttl`] have set.
+    /// This replaces the settings of [`CacheLayer::heuristic`] and [`CacheLayer::default_ttl`].
     pub fn policy(self, policy: Policy) -> Self {
         self.set_cache(|cache| cache.policy = policy)
     }
 
-    /// Guesses for how long a response is fresh that doesn't say so, by its `Last-Modified` (RFC 9111, section 4.2.2).
+    /// Estimates how long a response without a lifetime is fresh, from its `Last-Modified` (RFC 9111, section 4.2.2).
     pub fn heuristic(self, heuristic: Heuristic) -> Self {
         self.set_cache(|cache| cache.policy.heuristic = Some(heuristic))
     }
 
-    /// For how long a response is fresh that doesn't say so, if its status is one that may be stored unasked (200, 404, and other
-    /// such).
+    /// Sets how long a response without a lifetime is fresh, if its status may be stored by default (such as 200 or 404).
     ///
-    /// **Every response counts that doesn't forbid it**, those that were made for a user by his cookies, too. What differs by user
-    /// has to say so by `Cache-Control: private` or `Vary`, or is left out by [`CacheLayer::bypass`].
+    /// **This applies to every response that doesn't forbid it**, including one that was made for a user by his cookies. A response
+    /// that differs by user has to carry `Cache-Control: private` or `Vary`, or its requests have to be left out by
+    /// [`CacheLayer::bypass`].
     pub fn default_ttl(self, ttl: Duration) -> Self {
         self.set_cache(|cache| cache.policy.default_ttl = Some(ttl))
     }
 
-    /// What the keys of responses are made of. Default: scheme, host, path and query.
+    /// Sets the parts of the keys. Default: scheme, host, path and query.
     pub fn key(self, parts: KeyParts) -> Self {
         self.set(|settings| settings.key = parts)
     }
 
-    /// Requests with which the cache is to have nothing to do: they aren't answered from it, and their answers aren't stored. A
-    /// change that one of them asks for still removes what it makes wrong.
+    /// Selects requests that bypass the cache: it neither answers them nor stores their responses. If such a request changes
+    /// something, it still removes the responses that it makes wrong.
     pub fn bypass(self, is_bypassed: impl Fn(&Parts) -> bool + Send + Sync + 'static) -> Self {
         self.set(|settings| settings.bypass = Some(Arc::new(is_bypassed)))
     }
 
-    /// Keeps what this layer stores, its tags among it, apart from what others with other names store in the same volume.
+    /// Separates the entries and tags of this layer from those of layers with other names in the same volume.
     pub fn namespace(self, name: impl Into<String>) -> Self {
         self.set(|settings| settings.namespace = Some(name.into()))
     }
 
-    /// The longest body that is stored, in bytes; a longer one passes. Default: 8 MiB. A body of more than a mebibyte, with a length
-    /// and a strong entity tag, is stored in fragments as it comes, up to a quarter of the volume. Any other is held in memory while it
-    /// is collected, and may be as long as one entry of the volume ([`Cache::entry_bytes_max`]).
+    /// Sets the greatest length of a stored body, in bytes. A longer one is passed on only. Default: 8 MiB. A body of more than a
+    /// mebibyte, with a length and a strong entity tag, is stored in fragments while it arrives, up to a quarter of the volume. Any
+    /// other body is collected in memory, and may be as long as one entry of the volume ([`Cache::entry_bytes_max`]).
     pub fn body_bytes_max(self, bytes: u64) -> Self {
         self.set_cache(|cache| cache.body_bytes_max = bytes)
     }
 
-    /// The name under which the field `Cache-Status` (RFC 9211) of responses tells what the cache did. Default: `Eyewall`.
+    /// Sets the name of this cache in the field `Cache-Status` (RFC 9211) of responses. Default: `Eyewall`.
     pub fn cache_status(self, name: impl Into<String>) -> Self {
         self.set_cache(|cache| cache.name = Some(name.into()))
     }
@@ -128,23 +127,25 @@ impl CacheLayer {
         self.set(|settings| settings.tag_fields = names.into_iter().collect())
     }
 
-    /// How long a request waits for the answer to another one for the same, before it asks for itself. Default: 5 s.
+    /// Sets how long a request waits for the answer to another one with the same key before it asks the service itself. Default: 5
+    /// s.
     pub fn patience(self, wait: Duration) -> Self {
         self.set_cache(|cache| cache.collapse_timeout = wait)
     }
 
-    /// Lets one process ask for what several miss at once, and the others wait for it ([`CacheLayer::patience`]). Within a process
-    /// that is always so. Default: no, since it costs each miss some writes to the volume.
+    /// Collapses requests across processes: when several processes miss the same key, one of them asks, and the others wait for it
+    /// ([`CacheLayer::patience`]). Within a process, requests are always collapsed. Default: no, because it costs each miss some
+    /// writes to the volume.
     ///
-    /// It holds a claim for each of them, of which each stripe of the volume has 16 to 64: where more is asked for at once, requests
-    /// wait for nothing, up to their patience.
+    /// Each such request holds a claim, of which each stripe of the volume has 16 to 64. When there are more, requests wait in
+    /// vain, up to their patience.
     pub fn across_processes(self, yes: bool) -> Self {
         self.set_cache(|cache| cache.is_across_processes = yes)
     }
 
-    /// Remembers failures for this long, so that not every client waits for the same one: an error of the inner service, which is a 502
-    /// meanwhile, and a 404, 410 or 5xx that says nothing of its lifetime. One without a body takes a few bytes, and is answered by its
-    /// status and a line of text. Default: not.
+    /// Remembers failures for this long, so that not every client waits for the same one. It remembers an error of the inner
+    /// service, which clients get as a 502, and a 404, 410 or 5xx without a lifetime. A failure without a body takes a few bytes;
+    /// clients get its status and a line of text. Default: failures are not remembered.
     pub fn remember_failures(self, ttl: Duration) -> Self {
         self.set(|settings| settings.failure_ttl = Some(ttl)).set_cache(|cache| cache.remembers_bare_errors = true)
     }

@@ -1,4 +1,4 @@
-//! Requests that go past the volume, whatever is there, and what the changes among them remove of it.
+//! Requests that bypass the volume, and the stored responses that changes among them remove.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::inner::{HttpService, Visit};
 use super::service::Answered;
 use super::tags;
 
-/// Sends a request with a body, of a method that asks for a change, or for another protocol.
+/// Sends a request with a body, with a method that asks for a change, or for another protocol.
 pub(super) async fn forward<S: HttpService<B>, B: UpstreamBody>(
     visit: &Visit<S, B>,
     body: RequestBody<B>,
@@ -22,7 +22,7 @@ pub(super) async fn forward<S: HttpService<B>, B: UpstreamBody>(
 ) -> Answered<S, B> {
     let request = Request::from_parts(visit.parts.clone(), body);
     let response = visit.upstream.send(request).await?;
-    // Each call of gRPC is a POST, whatever it asks for, and nobody gets what it names.
+    // Each gRPC call is a POST, even one that only reads. No client asks for its address by GET.
     if is_grpc(&visit.parts.headers) {
         return Ok(response.map(|body| CachedBody::passed(body, None)));
     }

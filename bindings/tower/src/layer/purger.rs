@@ -12,24 +12,24 @@ use eyewall_page_cache::store::PurgeTarget;
 /// Why nothing was purged.
 #[derive(Debug, thiserror::Error)]
 pub enum PurgeError {
-    /// What was given is no address.
+    /// The given text is no address.
     #[error("{0:?} is no address; give a URI such as https://example.org/path, or a path")]
     Address(String),
     /// The volume failed.
     #[error(transparent)]
     Volume(#[from] eyewall::Error),
-    /// The runtime ends.
+    /// The runtime ends, or the purge panicked.
     #[error("the purge was given up, since its runtime ends or it panicked")]
     GivenUp,
 }
 
-/// Purges what services of a [`CacheLayer`](crate::CacheLayer) have stored, whichever process did.
+/// Purges responses that services of a [`CacheLayer`](crate::CacheLayer) have stored, in any process.
 ///
-/// A hard purge ([`Purge::Hard`]) removes; a soft one makes stale, so that it may be sent while it is validated or where the inner
-/// service fails, as its response allows. What is on its way into the volume while it is purged is not stored as if it were new; but
-/// an address that is purged here isn't noticed by another process that asks for it at that moment.
+/// A hard purge ([`Purge::Hard`]) removes them. A soft purge makes them stale: a stale response may be sent while it is validated,
+/// or when the inner service fails, if the response allows that. A response on its way into the volume is not stored as if it were
+/// new. There is one exception: if another process asks for an address at the moment of its purge, it doesn't notice the purge.
 ///
-/// Each purge waits for the volume on a thread that may.
+/// Each purge waits for the volume on a blocking thread.
 #[derive(Debug, Clone)]
 pub struct Purger {
     settings: Arc<Settings>,
@@ -41,11 +41,11 @@ impl Purger {
         Self { settings, pages }
     }
 
-    /// Purges all responses of an address, a URI such as `https://example.org/path?query`; where keys have no host, or requests
-    /// name none, a path. True: there was one of its own; where keys have more parts, the others aren't counted.
+    /// Purges all responses of an address, a URI such as `https://example.org/path?query`. If keys have no host, or requests name
+    /// none, the address is a path. True: there was an entry of the address itself; entries of keys with more parts aren't counted.
     ///
     /// # Errors
-    /// [`PurgeError`]: nothing was purged for sure.
+    /// [`PurgeError`]: possibly nothing was purged.
     pub async fn address(&self, address: &str, kind: Purge) -> Result<bool, PurgeError> {
         let unknown = || PurgeError::Address(address.to_owned());
         let uri = self.settings.key.parsed(address).ok_or_else(unknown)?;
@@ -54,7 +54,7 @@ impl Purger {
         self.purge(move |pages| pages.purge_address(&address, tag.as_deref(), kind)).await
     }
 
-    /// Purges what carries a tag, and what had too many of them to tell.
+    /// Purges responses that carry a tag, and those that had too many tags to keep them all.
     ///
     /// # Errors
     /// [`PurgeError`].
@@ -67,8 +67,8 @@ impl Purger {
         .await
     }
 
-    /// Purges all addresses that begin so, in the form that keys have: `https://example.org/shop/`, or without what keys leave out.
-    /// Scheme and host are in lower case there, without the port that their scheme has anyway.
+    /// Purges all addresses with this prefix, in the form that keys have: `https://example.org/shop/`, or without the parts that
+    /// keys leave out. Scheme and host are in lower case there, without the default port of the scheme.
     ///
     /// # Errors
     /// [`PurgeError`].
@@ -77,8 +77,8 @@ impl Purger {
         self.purge(move |pages| pages.store.purge(PurgeTarget::Prefix(&prefix), kind)).await
     }
 
-    /// Purges everything that the layer, or one with the same namespace, has stored, and nothing of others in the volume. A layer
-    /// without a namespace means those of all layers.
+    /// Purges everything that this layer, or one with the same namespace, has stored, and no entries of other programs in the
+    /// volume. For a layer without a namespace, it purges the entries of all layers.
     ///
     /// # Errors
     /// [`PurgeError`].

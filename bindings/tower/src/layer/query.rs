@@ -4,7 +4,7 @@
 //! ADDRESS query                                  the generation of the answers to QUERY of this address
 //! KEY query GENERATION DIGEST                    an answer; variants of it as of any other
 //! ```
-//! So who removes the generation is rid of all of them: a new one leads to none of the old.
+//! So to remove the generation is to remove all of them: a new generation leads to none of the old answers.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,8 @@ use super::inner::{HttpService, Visit};
 use super::pass::forward;
 use super::service::{Answered, answer};
 
-/// The longest content that becomes part of a key. It is held in memory while its request is answered; what is longer passes by.
+/// The greatest length of content that becomes part of a key. It is held in memory while its request is answered; requests with
+/// longer content bypass the cache.
 pub(super) const CONTENT_BYTES_MAX: usize = 64 << 10;
 
 pub(super) async fn answer_query<S: HttpService<B>, B: UpstreamBody>(
@@ -28,7 +29,7 @@ pub(super) async fn answer_query<S: HttpService<B>, B: UpstreamBody>(
     let passing = CacheStatus::forwarded(Forward::Method).detail("content");
     let content = match collected(body, CONTENT_BYTES_MAX).await {
         Ok(collected) => collected,
-        // The inner service is told of what came, and of the error.
+        // The inner service gets the bytes that arrived, and the error.
         Err(body) => return forward(&visit, body, passing).await,
     };
     let Some(whole) = content.whole() else { return forward(&visit, content.rejoined(), passing).await };

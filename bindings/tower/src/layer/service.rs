@@ -1,4 +1,4 @@
-//! The service that answers from the cache, and asks another where it can't.
+//! The service that answers from the cache, and otherwise calls the inner service.
 
 use std::fmt;
 use std::pin::Pin;
@@ -20,10 +20,10 @@ use super::inner::{HttpService, Inner, Visit};
 use super::settings::Settings;
 use super::{grpc, pass, query};
 
-/// A service with a [`CacheLayer`](crate::CacheLayer) before it.
+/// A service behind a [`CacheLayer`](crate::CacheLayer).
 ///
-/// It is always ready: what is stored is answered whether or not the inner service is. That one is cloned for each request that
-/// goes to it, and waited for.
+/// It is always ready: it answers stored responses whether or not the inner service is ready. For each request to the inner
+/// service, it clones that service and waits until it is ready.
 #[derive(Debug, Clone)]
 pub struct CacheService<S> {
     inner: S,
@@ -37,7 +37,7 @@ impl<S> CacheService<S> {
     }
 }
 
-/// A response that is on its way.
+/// The future of a response.
 pub struct ResponseFuture<R, E>(Pin<Box<Answering<R, E>>>);
 
 type Answering<R, E> = dyn Future<Output = Result<Response<CachedBody<R>>, E>> + Send;
@@ -96,7 +96,7 @@ async fn decide<S: HttpService<B>, B: UpstreamBody>(service: CacheService<S>, re
     } else if let Some(ttl) = grpc::ttl(&visit) {
         return grpc::answer(visit, body, ttl).await;
     } else if visit.upstream.target.is_none() || parts.headers.contains_key(UPGRADE) || !is_reading {
-        // An upgrade is for the inner service alone, and a request that names no host is for nobody's key.
+        // An upgrade is for the inner service alone, and a request without a host has no key.
         CacheStatus::forwarded(if is_reading { Forward::Bypass } else { Forward::Method })
     } else if parts.method == Method::QUERY {
         return query::answer_query(visit, body).await;

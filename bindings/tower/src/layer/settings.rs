@@ -1,4 +1,4 @@
-//! What the user of a layer has set.
+//! The settings of a layer.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,24 +13,24 @@ use http::{HeaderName, Uri};
 
 use super::key::KeyParts;
 
-/// Keys begin so, and so are no keys of other programs in the same volume.
+/// The prefix of all keys. Other programs in the same volume use other prefixes.
 const PREFIX: &str = "tower:";
-/// The longest body that is stored, if not set.
+/// The default greatest length of a stored body.
 const BODY_BYTES_MAX: u64 = 8 << 20;
 
 type Bypass = dyn Fn(&Parts) -> bool + Send + Sync;
 
 #[derive(Clone)]
 pub(crate) struct Settings {
-    /// How the page cache is to work.
+    /// The settings of the page cache.
     pub(crate) cache: Arc<CacheSettings>,
     pub(crate) key: KeyParts,
     pub(crate) namespace: Option<String>,
     pub(crate) tag_fields: Vec<HeaderName>,
     pub(crate) bypass: Option<Arc<Bypass>>,
-    /// For how long it is remembered that the inner service failed.
+    /// How long a failure of the inner service is remembered.
     pub(crate) failure_ttl: Option<Duration>,
-    /// Paths of unary methods, and for how long their answers are fresh.
+    /// Paths of unary methods, and how long their answers are fresh.
     pub(crate) grpc: HashMap<String, Duration>,
 }
 
@@ -63,12 +63,12 @@ impl fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// Whether the cache is to have nothing to do with a request.
+    /// Whether a request bypasses the cache.
     pub(crate) fn bypasses(&self, parts: &Parts) -> bool {
         self.bypass.as_ref().is_some_and(|bypass| bypass(parts))
     }
 
-    /// What all keys of the layer begin with.
+    /// The prefix of all keys of the layer.
     pub(crate) fn prefix(&self) -> String {
         self.namespace.as_ref().map_or_else(|| PREFIX.to_owned(), |namespace| format!("{PREFIX}{namespace}:"))
     }

@@ -7,7 +7,7 @@ use http::{Extensions, HeaderMap, Uri};
 
 use super::settings::Settings;
 
-/// Tags of a response that no header field tells: an extension of it, for handlers to set.
+/// Tags that a handler gives a response without a header field: an extension of the response.
 ///
 /// ```
 /// use eyewall_tower::Tags;
@@ -19,13 +19,13 @@ use super::settings::Settings;
 pub struct Tags(Vec<String>);
 
 impl Tags {
-    /// Up to 32 tags, of any bytes; an empty one is none.
+    /// Up to 32 tags, of any bytes. Empty tags are ignored.
     pub fn new<T: Into<String>>(tags: impl IntoIterator<Item = T>) -> Self {
         Self(tags.into_iter().map(Into::into).collect())
     }
 }
 
-/// The tags of a response that is stored for `target`, with `first` before them.
+/// The tags of a response that is stored for `target`, after those of `first`.
 pub(crate) fn of_response(
     settings: &Settings,
     target: &Uri,
@@ -48,7 +48,7 @@ pub(crate) fn named(settings: &Settings, tag: &str) -> String {
     tags::named(settings.namespace.as_deref(), tag)
 }
 
-/// What a purge by tag has to purge besides.
+/// The tag that every purge by tag has to purge, too.
 pub(crate) fn many(settings: &Settings) -> String {
     tags::many(settings.namespace.as_deref())
 }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_handlers_name_them() {
+    fn fields_and_handlers_name_tags() {
         let fields = [("surrogate-key", "a  b"), ("cache-tag", "b, c"), ("xkey", "d")]; // tidy: word
         let mut settings = Settings::default();
         assert_eq!(tags(&settings, &fields, Tags::new(["e", "", "a"])), ["a", "b", "c", "d", "e"]);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_fit_are_one_that_every_purge_means() {
+    fn too_many_tags_become_one_that_every_purge_covers() {
         let settings = Settings::default();
         let found = tags(&settings, &[], Tags::new((0..40).map(|number| number.to_string())));
         assert_eq!((found.len(), found[0].as_str(), found[31].as_str()), (32, "0", "*"));

@@ -47,7 +47,7 @@ async fn a_folder_lies_below_a_prefix() {
 }
 
 #[tokio::test]
-async fn files_are_what_no_route_is_and_handlers_are_what_no_file_is() {
+async fn files_answer_where_no_route_does_and_handlers_where_no_file_does() {
     let site = Site::new(&["page.html", "index.html"]);
     let handler = get(|| async { (StatusCode::ACCEPTED, "a handler") });
     let app = Router::new().route("/api", handler.clone()).fallback_service(site.serve().fallback(handler));

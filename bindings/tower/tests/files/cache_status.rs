@@ -5,7 +5,7 @@ use http::Method;
 use crate::support::{Site, get, request, send};
 
 #[tokio::test]
-async fn what_the_cache_did_is_told_under_its_name() {
+async fn the_cache_reports_its_work_under_its_name() {
     let site = Site::new(&["page.html"]);
     let dir = site.serve().cache_status("my-files");
     // The folder is looked at without being read.

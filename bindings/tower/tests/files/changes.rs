@@ -7,7 +7,7 @@ use eyewall_tower::files::{FileCacheOptions, admission};
 use crate::support::{Site, bytes, get};
 
 #[tokio::test]
-async fn a_request_after_a_change_gets_what_is_new() {
+async fn a_request_after_a_change_gets_the_new_content() {
     let site = Site::new(&["page.html"]);
     let dir = site.serve();
     let first = site.get_until(&dir, "/page.html", "last-modified").await;
@@ -26,7 +26,7 @@ async fn a_request_after_a_change_gets_what_is_new() {
 }
 
 #[tokio::test]
-async fn what_is_not_kept_is_sent_all_the_same() {
+async fn a_file_that_is_not_kept_is_still_sent() {
     let options = FileCacheOptions::new().max_bytes(50_000).admission(admission::extensions(["txt"]));
     let site = Site::with(&["page.html"], options);
     site.write("large.txt", bytes(50_001));

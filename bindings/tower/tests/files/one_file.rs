@@ -1,4 +1,4 @@
-//! One file as a service, for every path.
+//! One file as a service, forevery path.
 
 use std::fs;
 use std::time::Duration;

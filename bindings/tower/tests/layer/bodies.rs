@@ -1,4 +1,4 @@
-//! Bodies: as they come, cut off, too large, with trailers; and held while they are sent.
+//! Bodies: streamed, cut off, too large, and with trailers; they are held while they are sent.
 
 use std::io;
 use std::pin::Pin;
@@ -60,7 +60,7 @@ async fn settle() {
 }
 
 #[tokio::test]
-async fn a_body_goes_to_all_who_ask_as_it_comes() {
+async fn all_clients_get_a_body_while_it_arrives() {
     let (site, sender) = sending(None, |layer| layer);
     sender.send(Ok(piece("one "))).unwrap();
     let mut first = site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap().into_body();
@@ -97,7 +97,7 @@ async fn a_body_that_is_cut_off_is_an_error_to_its_clients_and_not_stored() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_early_leaves_what_has_an_end_to_be_stored() {
+async fn a_body_of_known_length_is_stored_after_its_client_leaves() {
     let (site, sender) = sending(Some(7), |layer| layer);
     sender.send(Ok(piece("one "))).unwrap();
     drop(site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap());
@@ -110,7 +110,7 @@ async fn a_client_that_leaves_early_leaves_what_has_an_end_to_be_stored() {
 }
 
 #[tokio::test]
-async fn what_may_have_no_end_is_given_up_when_its_last_client_leaves() {
+async fn a_body_of_unknown_length_is_given_up_when_its_last_client_leaves() {
     let (site, sender) = sending(None, |layer| layer);
     sender.send(Ok(piece("one "))).unwrap();
     drop(site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap());
@@ -119,7 +119,7 @@ async fn what_may_have_no_end_is_given_up_when_its_last_client_leaves() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_passes() {
+async fn a_body_that_is_too_large_passes() {
     let (site, sender) = sending(Some(9), |layer| layer.body_bytes_max(8));
     sender.send(Ok(piece("123456789"))).unwrap();
     drop(sender);
@@ -129,7 +129,7 @@ async fn what_is_too_large_passes() {
 }
 
 #[tokio::test]
-async fn what_turns_out_too_large_is_sent_to_its_end_and_not_stored() {
+async fn a_body_that_becomes_too_large_is_sent_to_its_end_and_not_stored() {
     let (site, sender) = sending(None, |layer| layer.body_bytes_max(8));
     let body = site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap().into_body();
     for _ in 0..5 {
@@ -141,7 +141,7 @@ async fn what_turns_out_too_large_is_sent_to_its_end_and_not_stored() {
 }
 
 #[tokio::test]
-async fn what_the_volume_does_not_take_is_not_stored() {
+async fn a_response_that_the_volume_refuses_is_not_stored() {
     let cache = Options::new().size(1 << 20).entry_bytes_max(4096).heap().unwrap();
     let site = Site::over(
         cache,

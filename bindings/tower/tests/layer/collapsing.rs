@@ -1,4 +1,4 @@
-//! Many want the same at once, and nobody has it: the service makes it once.
+//! Request collapsing: of concurrent requests for the same key, one reaches the service.
 
 use std::io;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ async fn the_others_wait_for_the_first() {
 }
 
 #[tokio::test]
-async fn what_is_not_for_others_is_asked_for_by_each_at_once_and_nobody_waits_again() {
+async fn each_request_for_an_unshareable_response_asks_at_once_and_none_waits_again() {
     let (site, gate) = gated(|_| Ok(respond(&[("cache-control", "private")], "own")));
     let asking = many(&site, "/");
     settle().await;
@@ -84,7 +84,7 @@ async fn what_is_not_for_others_is_asked_for_by_each_at_once_and_nobody_waits_ag
 }
 
 #[tokio::test]
-async fn who_waits_takes_the_place_of_the_first_when_its_client_leaves() {
+async fn a_waiting_request_replaces_the_first_when_its_client_leaves() {
     let (site, gate) = gated(|number| Ok(respond(&[("cache-control", "max-age=60")], format!("of {number}"))));
     let asking = many(&site, "/");
     settle().await;
@@ -99,7 +99,7 @@ async fn who_waits_takes_the_place_of_the_first_when_its_client_leaves() {
 }
 
 #[tokio::test]
-async fn who_waits_takes_the_place_of_the_first_when_that_one_fails() {
+async fn a_waiting_request_replaces_the_first_when_that_one_fails() {
     let (site, gate) = gated(|number| match number {
         1 => Err(io::Error::other("no database")),
         _ => Ok(respond(&[("cache-control", "max-age=60")], "made")),
@@ -151,7 +151,7 @@ async fn those_of_other_variants_ask_for_theirs() {
 }
 
 #[tokio::test]
-async fn who_wants_an_answer_of_his_own_does_not_wait() {
+async fn a_request_with_no_cache_does_not_wait() {
     let (site, gate) = gated(|number| Ok(respond(&[("cache-control", "max-age=60")], format!("of {number}"))));
     let first = many(&site, "/");
     let own = tokio::spawn({

@@ -1,11 +1,11 @@
-//! Clients that have something already, or believe something.
+//! Conditions of clients: they have a response already, or expect a state.
 
 use http::{Method, StatusCode};
 
 use crate::support::{counting, respond, site};
 
 #[tokio::test]
-async fn who_has_what_is_stored_is_told_so() {
+async fn a_client_with_the_stored_response_gets_a_304() {
     let site = counting(&[
         ("cache-control", "max-age=60"),
         ("etag", "\"a\""),
@@ -25,7 +25,7 @@ async fn who_has_what_is_stored_is_told_so() {
 }
 
 #[tokio::test]
-async fn who_has_what_has_no_modification_is_told_so_by_its_date() {
+async fn a_response_without_last_modified_is_compared_by_its_date() {
     let date = "Mon, 21 Sep 2026 12:00:00 GMT";
     let site = counting(&[("cache-control", "max-age=3000000000"), ("date", "Mon, 21 Sep 2026 12:00:00 GMT")]);
     site.get("/").await;
@@ -36,7 +36,7 @@ async fn who_has_what_has_no_modification_is_told_so_by_its_date() {
 }
 
 #[tokio::test]
-async fn who_believes_what_is_wrong_is_told_so() {
+async fn a_client_with_a_false_precondition_gets_a_412() {
     let site = counting(&[("cache-control", "max-age=60"), ("etag", "\"a\"")]);
     for _ in 0..2 {
         let reply = site.get_with("/", &[("if-match", "\"b\"")]).await;
@@ -47,7 +47,7 @@ async fn who_believes_what_is_wrong_is_told_so() {
 }
 
 #[tokio::test]
-async fn what_is_known_not_to_be_stored_is_asked_for_with_the_clients_own_conditions() {
+async fn an_unstorable_response_is_asked_for_with_the_clients_own_conditions() {
     let site = site(|parts, _| {
         let mut response = respond(&[("cache-control", "private"), ("etag", "\"a\"")], "own");
         if parts.headers.contains_key("if-none-match") {

@@ -1,4 +1,4 @@
-//! Failures that are remembered, if that is wanted.
+//! Failures that are remembered on request.
 
 use std::io;
 use std::time::Duration;

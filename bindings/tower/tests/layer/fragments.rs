@@ -1,4 +1,4 @@
-//! Large bodies: stored in fragments as they come, and what is missing of them is asked for.
+//! Large bodies are stored in fragments while they arrive. The service is asked for missing fragments.
 
 use std::io;
 use std::pin::Pin;
@@ -48,7 +48,7 @@ fn fragments(cache: &Cache) -> Vec<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn a_large_body_is_answered_out_of_its_fragments_whole_and_in_part() {
+async fn a_large_body_comes_from_its_fragments_whole_and_in_part() {
     let (cache, body) = (volume(), large(3 * MEBIBYTE + 7));
     let whole = body.clone();
     let site = over(cache.clone(), move |_| respond(&FIELDS, whole.clone()));

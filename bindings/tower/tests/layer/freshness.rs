@@ -1,4 +1,4 @@
-//! How long what is stored answers, by its own word and the client's.
+//! How long a stored response is used, by its own fields and the client's.
 
 use http::StatusCode;
 
@@ -64,7 +64,7 @@ async fn a_client_may_want_it_fresher() {
 }
 
 #[tokio::test]
-async fn a_client_may_want_nothing_but_what_is_stored() {
+async fn a_client_may_want_only_a_stored_response() {
     let site = counting(&[("cache-control", "max-age=60")]);
     let only = [("cache-control", "only-if-cached")];
     let nothing = site.get_with("/", &only).await;
@@ -87,7 +87,7 @@ async fn a_client_may_take_it_stale() {
 }
 
 #[tokio::test]
-async fn what_must_be_validated_each_time_is() {
+async fn a_response_with_no_cache_is_validated_each_time() {
     let site = crate::support::site(|parts, _| {
         if parts.headers.contains_key("if-none-match") {
             let mut response = respond(&[("etag", "\"a\"")], "");

@@ -1,4 +1,4 @@
-//! gRPC by tonic: calls pass, and the answers of methods that only read are stored, if that is wanted.
+//! gRPC by tonic: calls bypass the cache, and answers of methods that only read are stored on request.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -254,7 +254,7 @@ async fn a_method_is_purged_by_its_name() {
 }
 
 #[tokio::test]
-async fn what_is_no_single_message_passes_as_it_came() {
+async fn content_that_is_no_single_message_passes_unchanged() {
     let site = crate::support::Site::new(
         |layer| layer.cache_grpc([GREET], Duration::from_mins(1)),
         |_, content| crate::support::respond(&[("content-type", "application/grpc")], content),

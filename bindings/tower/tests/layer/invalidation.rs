@@ -1,4 +1,4 @@
-//! Changes, and what of what is stored they make wrong.
+//! Changes, and the stored responses that they make wrong.
 
 use http::{Method, StatusCode};
 
@@ -16,7 +16,7 @@ fn changing(fields: &'static [(&'static str, &'static str)], status: StatusCode)
 }
 
 #[tokio::test]
-async fn a_change_removes_what_it_was_sent_to_and_what_its_answer_names() {
+async fn a_change_removes_its_target_and_the_addresses_in_its_answer() {
     let site = changing(&[("location", "/list?page=1"), ("content-location", "http://other.org/item")], StatusCode::OK);
     for path in ["/item", "/list?page=1", "/other"] {
         site.get(path).await;

@@ -1,4 +1,4 @@
-//! What tells the answers of requests apart.
+//! The parts of a key.
 
 use eyewall::Purge;
 use eyewall_tower::KeyParts;

@@ -1,4 +1,4 @@
-//! Several processes on one volume: what one has stored answers in all; and one asks for all, if that is wanted.
+//! Several processes on one volume share stored responses, and collapse their requests on request.
 //!
 //! Two caches that opened the same file stand for two processes: what they share is the volume alone.
 
@@ -28,7 +28,7 @@ fn page(text: &'static str) -> Ready<io::Result<Response<Body>>> {
 }
 
 #[tokio::test]
-async fn what_one_has_stored_answers_in_all_and_is_purged_in_all() {
+async fn a_stored_response_answers_and_is_purged_in_all_processes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("volume");
     let (one, other) = (over(&path, || page("of one")), over(&path, || page("of other")));
@@ -72,7 +72,7 @@ async fn one_asks_for_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_asks_when_the_first_gives_up() {
+async fn a_waiting_request_asks_when_the_first_gives_up() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("volume");
     let one = over(&path, std::future::pending);
@@ -93,7 +93,7 @@ async fn who_waits_asks_when_the_first_gives_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_leaves_while_he_waits_for_another_process_keeps_no_thread_waiting() {
+async fn a_client_that_leaves_keeps_no_thread_waiting_for_another_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("volume");
     let one = over(&path, std::future::pending);

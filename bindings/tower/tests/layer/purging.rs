@@ -1,4 +1,4 @@
-//! What has changed at its source, and is purged by whoever knows.
+//! Purges of responses that have changed at their source.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ async fn a_soft_purge_makes_stale_and_leaves_a_validator() {
 }
 
 #[tokio::test]
-async fn what_was_asked_for_before_a_purge_is_not_stored_behind_it() {
+async fn a_response_asked_for_before_a_purge_is_not_stored_after_it() {
     for which in 0..3 {
         let gate = Arc::new(Semaphore::new(0));
         let permits = Arc::clone(&gate);
@@ -121,7 +121,7 @@ async fn what_was_asked_for_before_a_purge_is_not_stored_behind_it() {
 }
 
 #[tokio::test]
-async fn what_is_no_address_is_refused_with_a_hint() {
+async fn an_invalid_address_is_refused_with_a_hint() {
     let site = counting(FRESH);
     let error = site.layer.purger().address("no address", Purge::Hard).await.unwrap_err();
     assert!(matches!(error, PurgeError::Address(_)) && error.to_string().contains("https://example.org/path"));

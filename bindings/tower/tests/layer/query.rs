@@ -23,7 +23,7 @@ fn searching() -> Site {
 }
 
 #[tokio::test]
-async fn who_asks_the_same_gets_the_same() {
+async fn the_same_query_gets_the_same_answer() {
     let site = searching();
     for _ in 0..2 {
         assert_eq!(query(&site, "cats", "text/plain").await.text(), "QUERY 4");

@@ -1,4 +1,4 @@
-//! Parts of what is stored, and of what isn't.
+//! Ranges of stored responses, and of others.
 
 use http::StatusCode;
 
@@ -9,7 +9,7 @@ fn letters() -> Site {
 }
 
 #[tokio::test]
-async fn a_range_of_what_is_stored_is_answered_out_of_it() {
+async fn a_range_of_a_stored_response_comes_from_the_volume() {
     let site = letters();
     site.get("/").await;
     let part = site.get_with("/", &[("range", "bytes=2-4")]).await;
@@ -42,7 +42,7 @@ async fn a_range_beyond_the_end_is_refused_and_one_of_another_version_is_ignored
 }
 
 #[tokio::test]
-async fn a_range_of_what_is_not_stored_is_for_the_service_to_make() {
+async fn the_service_makes_a_range_of_a_response_that_is_not_stored() {
     let site = site(|parts, _| {
         let mut response = respond(&[("cache-control", "max-age=60"), ("content-range", "bytes 0-1/10")], "ab");
         assert!(parts.headers.contains_key("range") && parts.headers.contains_key("if-range"));
@@ -57,7 +57,7 @@ async fn a_range_of_what_is_not_stored_is_for_the_service_to_make() {
 }
 
 #[tokio::test]
-async fn a_service_without_ranges_answers_the_whole_which_is_stored() {
+async fn a_service_without_ranges_sends_the_whole_and_it_is_stored() {
     let site = letters();
     assert_eq!(site.get_with("/", &[("range", "bytes=0-1")]).await.text(), "abcdefghij");
     assert_eq!(site.get_with("/", &[("range", "bytes=0-1")]).await.text(), "ab");

@@ -1,4 +1,4 @@
-//! What is stale and answers all the same, because its response lets it.
+//! Stale responses that are sent because they allow it.
 
 use std::io;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ async fn a_failure_is_the_answer_where_the_response_does_not_let_it() {
 }
 
 #[tokio::test]
-async fn a_failure_does_not_take_the_place_of_what_is_stored() {
+async fn a_failure_does_not_replace_a_stored_response() {
     let site = failing("max-age=60", 2);
     site.get("/").await;
     site.clock.advance(70);
@@ -146,7 +146,7 @@ async fn an_error_is_stored_where_nothing_is_unless_it_refuses_one_request() {
 }
 
 #[tokio::test]
-async fn a_head_gets_what_is_stored_where_the_service_fails() {
+async fn a_head_gets_the_stored_response_when_the_service_fails() {
     let site = failing("max-age=60, stale-if-error=30", 1);
     site.get("/").await;
     site.clock.advance(89);

@@ -1,11 +1,11 @@
-//! What is stored, and what is not.
+//! Which responses are stored.
 
 use http::{Method, StatusCode};
 
 use crate::support::{Site, counted, counting, request, respond, site};
 
 #[tokio::test]
-async fn what_says_how_long_it_is_fresh_is_answered_from_the_volume() {
+async fn a_response_with_a_lifetime_is_answered_from_the_volume() {
     let site = counting(&[("cache-control", "max-age=60"), ("x-own", "1")]);
     let first = site.get("/").await;
     assert_eq!((first.text(), first.field("x-own")), ("answer 1", "1"));
@@ -30,7 +30,7 @@ async fn each_address_is_one_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_may_not_be_stored_passes_and_says_why() {
+async fn an_unstorable_response_passes_and_says_why() {
     for (fields, why) in [
         (&[("cache-control", "no-store")][..], "no-store"),
         (&[("cache-control", "private, max-age=60")], "private"),
@@ -49,7 +49,7 @@ async fn what_may_not_be_stored_passes_and_says_why() {
 }
 
 #[tokio::test]
-async fn what_is_for_a_named_user_is_stored_only_where_the_response_says_so() {
+async fn a_response_for_a_named_user_is_stored_only_if_it_says_so() {
     let named = [("authorization", "Basic x")];
     let own = counting(&[("cache-control", "max-age=60")]);
     assert!(own.get_with("/", &named).await.told().ends_with("detail=authorization"));
@@ -60,7 +60,7 @@ async fn what_is_for_a_named_user_is_stored_only_where_the_response_says_so() {
 }
 
 #[tokio::test]
-async fn what_a_client_wants_unstored_is_not_stored() {
+async fn a_clients_no_store_is_respected() {
     let site = counting(&[("cache-control", "max-age=60")]);
     site.get_with("/", &[("cache-control", "no-store")]).await;
     assert_eq!(site.get("/").await.text(), "answer 2");
@@ -79,7 +79,7 @@ async fn errors_are_stored_if_they_say_so() {
 }
 
 #[tokio::test]
-async fn a_head_is_answered_by_what_was_stored_for_a_get() {
+async fn a_head_is_answered_from_the_stored_response_to_a_get() {
     let site = counting(&[("cache-control", "max-age=60")]);
     let passed = site.ask(Method::HEAD, "/", &[]).await;
     assert_eq!(
@@ -93,7 +93,7 @@ async fn a_head_is_answered_by_what_was_stored_for_a_get() {
 }
 
 #[tokio::test]
-async fn a_ttl_can_be_set_for_what_says_nothing() {
+async fn a_ttl_can_be_set_for_responses_without_a_lifetime() {
     let ttl = std::time::Duration::from_mins(1);
     let site = Site::new(|layer| layer.default_ttl(ttl), counted(&[]));
     site.get("/").await;

@@ -1,4 +1,4 @@
-//! A service with a layer before it, the time, and what reached the service.
+//! A service behind a layer, a clock, and the requests that reached the service.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -127,7 +127,7 @@ impl Site {
         self.service.clone().oneshot(request).await
     }
 
-    /// What has reached the service.
+    /// The requests that have reached the service.
     pub(crate) fn asked(&self) -> Vec<Parts> {
         self.asked.lock().unwrap().clone()
     }

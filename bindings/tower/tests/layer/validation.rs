@@ -1,4 +1,4 @@
-//! Asking whether what is stored is still right.
+//! Validation of stored responses.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn not_modified(fields: &[(&'static str, &str)]) -> Response<Body> {
 }
 
 #[tokio::test]
-async fn what_is_still_right_is_fresh_again_with_newer_fields() {
+async fn a_validated_response_is_fresh_again_with_newer_fields() {
     let site = site(|parts, _| match parts.headers.get("if-none-match") {
         Some(tag) if tag == "\"a\"" => {
             not_modified(&[("etag", "\"a\""), ("cache-control", "max-age=90"), ("x-own", "2")])
@@ -35,7 +35,7 @@ async fn what_is_still_right_is_fresh_again_with_newer_fields() {
 }
 
 #[tokio::test]
-async fn what_has_changed_takes_the_place_of_what_was_stored() {
+async fn a_changed_response_replaces_the_stored_one() {
     let site = site(|parts, _| {
         let body = if parts.headers.contains_key("if-modified-since") { "new" } else { "old" };
         respond(&[("last-modified", "Mon, 21 Sep 2020 00:00:00 GMT"), ("cache-control", "max-age=60")], body)
@@ -47,7 +47,7 @@ async fn what_has_changed_takes_the_place_of_what_was_stored() {
 }
 
 #[tokio::test]
-async fn what_a_client_has_is_not_asked_about() {
+async fn a_clients_validator_is_not_sent_to_the_service() {
     let site = site(|parts, _| {
         assert!(!parts.headers.contains_key("if-none-match"), "others may have nothing");
         respond(&[("etag", "\"a\""), ("cache-control", "max-age=60")], "body")
@@ -59,7 +59,7 @@ async fn what_a_client_has_is_not_asked_about() {
 }
 
 #[tokio::test]
-async fn a_confirmation_of_what_was_not_asked_about_is_asked_again_without_condition() {
+async fn a_304_for_another_validator_is_retried_without_condition() {
     let site = site(|parts, _| match parts.headers.get("if-none-match") {
         Some(_) => not_modified(&[("etag", "\"other\"")]),
         None => respond(&[("etag", "\"a\""), ("cache-control", "max-age=60")], "body"),
@@ -70,7 +70,7 @@ async fn a_confirmation_of_what_was_not_asked_about_is_asked_again_without_condi
 }
 
 #[tokio::test]
-async fn what_is_found_not_to_be_for_all_any_more_is_removed() {
+async fn a_response_that_becomes_private_is_removed() {
     let is_private = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&is_private);
     let site = site(move |parts, _| {
@@ -87,7 +87,7 @@ async fn what_is_found_not_to_be_for_all_any_more_is_removed() {
 }
 
 #[tokio::test]
-async fn an_answer_to_a_head_tells_of_what_is_stored() {
+async fn an_answer_to_a_head_updates_the_stored_response() {
     let tag = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&tag);
     let site = site(move |_, _| {

@@ -31,7 +31,7 @@ async fn spellings_of_the_same_are_one_variant() {
 }
 
 #[tokio::test]
-async fn what_is_packed_varies_by_what_clients_take() {
+async fn compressed_responses_vary_by_accept_encoding() {
     let site = counting(&[("content-encoding", "gzip"), ("cache-control", "max-age=60")]);
     site.get_with("/", &[("accept-encoding", "gzip")]).await;
     assert!(site.get_with("/", &[("accept-encoding", "gzip")]).await.is_hit());

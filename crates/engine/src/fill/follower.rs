@@ -140,8 +140,8 @@ impl Follower {
     /// Returns 0 when the value is complete and the entry is stored.
     ///
     /// # Errors
-    /// [`Interrupted`](Error::Interrupted): the writer aborted, died, or was superseded. What was read belongs to no
-    /// entry; get the key again, or fill it. [`Busy`](Error::Busy): nothing came before the deadline; the caller may
+    /// [`Interrupted`](Error::Interrupted): the writer aborted, died, or was superseded. The bytes read so far belong to
+    /// no entry; get the key again, or fill it. [`Busy`](Error::Busy): nothing came before the deadline; the caller may
     /// read again.
     pub fn read(&mut self, bytes: &mut [u8], deadline: Duration) -> Result<usize> {
         let start = Instant::now();

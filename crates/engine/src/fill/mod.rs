@@ -66,7 +66,7 @@ impl<'a> FillOptions<'a> {
         Self::default()
     }
 
-    /// What is stored beside the value, and for how long.
+    /// Sets the metadata beside the value, and how long the entry is kept.
     pub fn put(mut self, options: PutOptions<'a>) -> Self {
         self.put = options;
         self

@@ -71,7 +71,7 @@ pub struct Writer {
     place: Place,
     key: Box<[u8]>,
     tags: Vec<u8>,
-    /// What is written so far.
+    /// The lengths written so far.
     lengths: Lengths,
     flags: Flags,
     times: Times,

@@ -1,4 +1,4 @@
-//! What was purged, as words of the volume: a clock of epochs, floors, rules for prefixes, a table for tags.
+//! The purges, as words of the volume: a clock of epochs, floors, rules for prefixes, a table for tags.
 //!
 //! Each entry carries the epoch in which the work on it began. A purge notes the present epoch and then ends it:
 //! everything that isn't younger is purged. A note never comes too late; it may only cover too much
@@ -32,7 +32,7 @@ const _: () = assert!(RULES_AT + RULES * RULE_BYTES <= PAGE_WORDS * 8);
 pub(crate) const RESERVE: u64 = 1 << 16;
 /// A purge that finds less than this left of the reservation renews it first.
 pub(crate) const RESERVE_LEFT: u64 = 1 << 13;
-/// The last epoch. After it the volume is emptied, and the epochs begin anew.
+/// The last epoch. After it the volume is emptied, and the epochs begin again.
 pub(crate) const EPOCHS: u64 = 0xffff_0000;
 
 /// The words of a new volume that aren't zero.

@@ -34,7 +34,7 @@ mod tests {
     use crate::{Cache, Options, PutOptions};
 
     #[test]
-    fn an_entry_begun_before_epochs_begin_anew_is_not_stored() {
+    fn an_entry_begun_before_epochs_begin_again_is_not_stored() {
         let cache: Cache = Options::new().heap().unwrap();
         cache.volume().purges().set_epoch(EPOCHS);
         let begun = cache.epoch().unwrap();

@@ -51,7 +51,7 @@ pub(crate) fn judge(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     seam::before_judging();
     let purges = volume.purges();
     let epoch = subject.epoch;
-    // An epoch in the future: the entry is from before the epochs began anew, or damaged.
+    // An epoch in the future: the entry is from before the epochs began again, or damaged.
     if u64::from(epoch) > purges.epoch() {
         return Verdict::Hard;
     }
@@ -157,8 +157,8 @@ pub(crate) fn purge_tag(volume: &Volume, tag: &str, kind: Purge) -> Result<()> {
     purge(volume, kind, |noted| note_tag(volume, purge_hash(&volume.secret, tag.as_bytes()), noted))
 }
 
-/// Notes a purge, then ends the present epoch, which the note names. In this order, whoever sees that the epoch has
-/// ended also finds the note. Until then, the note doesn't apply to entries of that epoch itself.
+/// Notes a purge, then ends the present epoch, which the note names. In this order, a reader that sees the end of
+/// the epoch also finds the note. Until then, the note doesn't apply to entries of that epoch itself.
 fn purge(volume: &Volume, kind: Purge, note: impl FnOnce(Noted)) -> Result<()> {
     volume.check_writable()?;
     volume.mark_unclean()?;
@@ -268,8 +268,8 @@ fn reserve(volume: &Volume) -> Result<()> {
     Ok(())
 }
 
-/// After four billion purges: empties the volume and forgets all purges. What is being written has an epoch in the
-/// future, so it will not be stored.
+/// After four billion purges: empties the volume and forgets all purges. Entries that are being written have an epoch
+/// in the future, so they will not be stored.
 fn begin_epochs_anew(volume: &Volume) -> Result<()> {
     crate::write::clear(volume)?;
     for number in 0..volume.layout.stripes as usize {
@@ -314,7 +314,7 @@ fn forget_all(volume: &Volume) {
     purges.set_epoch(1);
 }
 
-/// Held by whoever notes purges, forgets them, or keeps others from doing so. Each store under it leaves notes that
+/// Held to note purges, to forget them, or to keep others from doing so. Each store under it leaves notes that
 /// readers can use.
 pub(crate) struct PurgeLock<'a>(&'a Volume);
 

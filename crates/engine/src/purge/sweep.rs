@@ -74,7 +74,7 @@ fn has_notes(purges: Purges<'_>) -> bool {
 /// Writes everything to storage, then forgets the purges that no entry needs any more.
 pub(crate) fn sync(volume: &Volume) -> Result<()> {
     volume.check_writable()?;
-    // What was swept before this is on storage afterwards.
+    // Everything that was swept before this is on storage afterwards.
     let swept = swept_by_all(volume)?;
     volume.see_time();
     let stripes = 0..volume.layout.stripes as usize;
@@ -107,7 +107,7 @@ fn retire(volume: &Volume, swept: u64) -> Result<()> {
         Err(Error::Busy { .. }) => return Ok(()),
         other => other?,
     };
-    // If the epochs have begun anew meanwhile, none of the present notes was swept for.
+    // If the epochs have begun again meanwhile, none of the present notes was swept for.
     if swept > purges.last() {
         return Ok(());
     }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_ends_where_epochs_begin_anew_under_it() {
+    fn a_sweep_ends_if_epochs_begin_again_meanwhile() {
         let cache = old();
         let wanted = cache.volume().purges().last();
         let sweep_some = || Stripe::lock(cache.volume(), 0).unwrap().sweep_for(wanted, 1);
@@ -173,11 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_before_epochs_began_anew_says_nothing_about_later_purges() {
+    fn a_sweep_before_epochs_began_again_says_nothing_about_later_purges() {
         for buckets in [1, u64::MAX] {
             let cache = old();
             let volume = cache.volume();
-            // While the volume is written to storage before the epochs begin anew, other processes continue and
+            // While the volume is written to storage before the epochs begin again, other processes continue and
             // sweep.
             for number in 0..volume.layout.stripes as usize {
                 let stripe = Stripe::lock(volume, number).unwrap();

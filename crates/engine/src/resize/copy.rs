@@ -49,8 +49,8 @@ fn rank(stripe: &Stripe<'_>, slot: Slot) -> (u64, bool, u64) {
     (slot.frequency(), id == RingId::Main, stripe.ring(id).age_rank(slot.position()))
 }
 
-/// Continues the purge epochs of the old volume. What was begun in the present epoch can be stored in the new volume.
-/// What was begun before counts as purged, since the notes aren't copied.
+/// Continues the purge epochs of the old volume. Entries begun in the present epoch can be stored in the new volume.
+/// Entries begun before count as purged, since the notes aren't copied.
 fn continue_epochs(old: &Volume, new: &Volume) {
     let (from, to) = (old.purges(), new.purges());
     to.set_reserved(from.epoch() + RESERVE);

@@ -46,7 +46,7 @@ pub(crate) fn resize(volume: &Volume, wanted: &Options) -> Result<Resized> {
     volume.check_writable()?;
     volume.mark_unclean()?;
     let Some(path) = volume.membership.path() else { return Err(Error::Nameless) };
-    // Locked before the stripes, in the same order as when epochs begin anew. No purge can run meanwhile, since the
+    // Locked before the stripes, in the same order as when epochs begin again. No purge can run meanwhile, since the
     // notes aren't copied.
     let _no_purges = PurgeLock::acquire(volume)?;
     let stripes: Vec<Stripe<'_>> =

@@ -366,7 +366,7 @@ impl<'a> Stripe<'a> {
 
     /// Whether enough of main is dead to make compacting worthwhile.
     fn is_sparse(&self) -> bool {
-        // Counts that a death has left wrong would keep the hand compacting for ever.
+        // Counts that a death has left wrong would keep the hand compacting forever.
         if self.get(Word::Recount) != 0 {
             return false;
         }

@@ -1,6 +1,6 @@
 //! On demand: reads all live entries, and drops what contradicts the format.
 //!
-//! What is dropped was of no use. Look-ups check whatever they follow, so a slot that names no entry of its key is a
+//! The dropped slots were of no use. Look-ups check whatever they follow, so a slot that names no entry of its key is a
 //! miss. But it takes space, and counts.
 
 use std::sync::atomic::AtomicU64;
@@ -240,7 +240,7 @@ impl Stripe<'_> {
     pub(crate) fn drop_damaged(&self, bucket: u64, slot: &AtomicU64) -> bool {
         let seen = Slot(super::load(slot));
         let judged = judge_held(self.volume, (self.number, bucket), seen, false);
-        // What was lost in this process may be intact in the file.
+        // Bytes that were lost in this process may be intact in the file.
         if !matches!(judged, Ok(Judged::Damaged)) || self.volume.has_failed() {
             return false;
         }

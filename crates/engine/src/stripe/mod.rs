@@ -99,7 +99,7 @@ pub(crate) enum Word {
     SweepBucket,
     /// The epoch of the last purge when the present pass over the buckets began.
     SweepEpoch,
-    /// The same epoch of the last completed pass. What was purged up to it is gone.
+    /// The same epoch of the last completed pass. Entries that were purged up to it are gone.
     Swept,
     /// The start and end of the part of the small ring's log that isn't tiled (see `untiled.rs`); then those of main.
     SmallUntiledFrom,

@@ -331,7 +331,7 @@ impl<'a> Stripe<'a> {
         Some(cost)
     }
 
-    /// Cleans up after a death in a step. What was to be a bucket, or was one, may keep no slot. Otherwise a slot
+    /// Cleans up after a death in a step. Bytes that were to be a bucket, or were one, may keep no slot. Otherwise a slot
     /// could bring back an entry that was overwritten since: after power loss, its page may be older than the word
     /// that makes it a bucket.
     pub(super) fn clear_unused_bucket(&self) {

@@ -1,4 +1,4 @@
-//! What lies where in a stripe's rings.
+//! A map of the extents in a stripe's rings.
 //!
 //! The walk follows only words of the map, and checks each before it uses it. So a process that can't write may make
 //! it without the lock. The log may then change during the walk.

@@ -19,13 +19,13 @@ impl Stripe<'_> {
         self.volume.purges().last()
     }
 
-    /// What was purged up to this epoch is gone from the stripe.
+    /// Entries that were purged up to this epoch are gone from the stripe.
     pub(crate) fn swept(&self) -> u64 {
         self.ended(Word::Swept)
     }
 
     /// The epoch in a word, or 0 if it lies in the future. Such a word is damaged, or from before the epochs began
-    /// anew: a pass that was under way then says nothing about the purges since.
+    /// again: a pass that was under way then says nothing about the purges since.
     fn ended(&self, word: Word) -> u64 {
         Some(self.get(word)).filter(|epoch| *epoch <= self.newest_purge()).unwrap_or(0)
     }
@@ -58,7 +58,7 @@ impl Stripe<'_> {
     /// Sweeps up to `count` more buckets of the passes that are needed until [`Stripe::swept`] has reached `epoch`.
     /// Returns how many entries it dropped, or `None` if nothing was left to do.
     pub(crate) fn sweep_for(&self, epoch: u64, count: u64) -> Option<u64> {
-        // When epochs begin anew, nothing that was purged before is left, and no pass reaches that epoch again.
+        // When epochs begin again, nothing that was purged before is left, and no pass reaches that epoch again.
         let is_needed = || self.swept() < epoch && epoch <= self.newest_purge();
         if !is_needed() {
             return None;

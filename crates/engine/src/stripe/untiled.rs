@@ -51,7 +51,7 @@ type Name = (u64, usize);
 pub(crate) struct Named(Mutex<HashMap<usize, Arc<Vec<Name>>>>);
 
 impl Named {
-    /// Never waited for: a fork may leave it locked for ever in the child, which then searches the slots each time.
+    /// Never waited for: a fork may leave it locked forever in the child, which then searches the slots each time.
     fn known(&self) -> Option<MutexGuard<'_, HashMap<usize, Arc<Vec<Name>>>>> {
         match self.0.try_lock() {
             Ok(known) => Some(known),
@@ -250,7 +250,7 @@ impl<'a> Stripe<'a> {
         let mut reached = chunk.start;
         for (position, slot) in &named[first..] {
             let at = chunk.start + (position - start) * UNIT_BYTES;
-            // What lies behind the last chunk belongs to no lap.
+            // The bytes behind the last chunk belong to no lap.
             let is_beyond = at >= chunk.end.max(reached) && chunk.end != self.untiled(ring.id).end;
             if RingId::of(self.volume, *position) != ring.id || is_beyond {
                 break;

@@ -153,7 +153,7 @@ impl Tiers {
     /// Opens the tier of `volume` and links it behind this one.
     fn follow(&self, volume: &Volume) -> &Self {
         // Opened before the cell is asked to take it. Otherwise a child that is forked meanwhile would wait for the
-        // cell for ever.
+        // cell forever.
         let volume = volume.this.upgrade();
         let opened = volume.as_ref().and_then(|volume| Tier::open(&volume.options, volume).ok().flatten());
         let of = volume.map_or(0, |volume| volume.id);

@@ -34,7 +34,7 @@ const STALLED_EVERY_MS: u64 = 5000;
 /// What one process knows about its memory.
 #[derive(Debug)]
 pub(crate) struct Pressure {
-    /// Never waited for, since a forked child may find it locked for ever.
+    /// Never waited for, since a forked child may find it locked forever.
     memory: Mutex<Memory>,
     looked_ms: AtomicU64,
     looks: AtomicU64,
@@ -96,7 +96,7 @@ impl Pressure {
         let _ = self.room.fetch_update(Relaxed, Relaxed, |room| Some(room.saturating_sub(bytes)));
     }
 
-    /// No more memory can be had, whatever the control groups say.
+    /// No more memory is available, whatever the control groups say.
     pub(crate) fn ran_out(&self) {
         self.room.store(0, Relaxed);
     }

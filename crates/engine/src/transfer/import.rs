@@ -56,7 +56,7 @@ pub struct Imported {
     pub bytes: u64,
 }
 
-/// What is wrong with a stream.
+/// The fault of a stream.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Broken {
@@ -79,7 +79,7 @@ pub enum Broken {
     /// Bytes of the stream have changed.
     #[error("the stream is damaged: {what}; export it again")]
     Damaged {
-        /// What was found.
+        /// The damage that was found.
         what: &'static str,
     },
     /// The stream could not be read.
@@ -97,7 +97,7 @@ pub struct ImportError {
     /// The cause.
     #[source]
     pub broken: Broken,
-    /// What was imported before.
+    /// The part that was imported before.
     pub imported: Imported,
 }
 

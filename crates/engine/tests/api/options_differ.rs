@@ -1,5 +1,5 @@
 //! A program starts with another size, hint or largest entry than its volume has. It gets an error, and the volume
-//! stays as it is, byte for byte. What isn't asked for is taken from the volume.
+//! stays as it is, byte for byte. Options that aren't set are taken from the volume.
 
 use eyewall::{Error, Options};
 

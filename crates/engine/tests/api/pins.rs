@@ -307,7 +307,7 @@ fn hits_outlive_the_threads_that_got_them_and_leak_no_slot() {
 }
 
 #[test]
-fn the_largest_entries_follow_each_other_for_ever() {
+fn the_largest_entries_follow_each_other_forever() {
     let cache = Options::new().size(16 * MIB).entry_bytes_max(4 * MIB).heap().unwrap();
     let most = (4 * MIB - 64) as usize;
     for number in 0..60 {

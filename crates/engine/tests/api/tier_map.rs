@@ -1,5 +1,5 @@
 //! Random operations on a volume with a tier, by a cache that uses the tier and one that doesn't, compared with a
-//! plain map. Both are tiny, so everything is evicted all the time. What is found was put last, what is lost stays
+//! plain map. Both are tiny, so everything is evicted all the time. A found value was put last, a lost one stays
 //! lost, and both caches agree.
 
 use std::collections::BTreeMap;

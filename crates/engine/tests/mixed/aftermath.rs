@@ -58,7 +58,7 @@ fn assert_nothing_is_claimed(cache: &Cache, ledger: &Ledger<'_>) {
     }
 }
 
-/// In an erasing volume, nothing is left where the tail has passed, whoever held it or died writing it.
+/// In an erasing volume, nothing is left where the tail has passed, even if a process held it or died writing it.
 fn assert_free_is_erased(cache: &Cache, path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let anatomy = Anatomy::of(&bytes);

@@ -1,4 +1,4 @@
-//! Fills: whoever misses an entry fills it, one at a time, with every end that a fill can have.
+//! Fills: a thread that misses an entry fills it, one at a time, with every end that a fill can have.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::SeqCst;

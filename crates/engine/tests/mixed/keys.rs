@@ -1,10 +1,10 @@
 //! The keys of a storm, and the ledger, which says what may be found under them.
 //!
-//! *Own* keys have one writer each. *Fill* keys are filled by whoever misses them. The ledger knows the versions of
+//! *Own* keys have one writer each. *Fill* keys are filled by a thread that misses them. The ledger knows the versions of
 //! both. *Shared* keys have many writers, and any complete value may be found there. All workers increment
 //! *counters*.
 //!
-//! The ledger rests on what surely happened before a look-up began. Its words only grow, so what was read before the
+//! The ledger rests on what surely happened before a look-up began. Its words only grow, so a value read before the
 //! look-up still holds when the answer is judged. A version that was overwritten, removed or purged by a call that
 //! has returned must not be found any more. Neither must one whose work began before the start of a purge that has
 //! returned.
@@ -100,7 +100,7 @@ pub enum Scope {
     Everything,
 }
 
-/// What was known about a key before it was looked up.
+/// The knowledge about a key before it was looked up.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
     floor: u64,

@@ -14,7 +14,7 @@ use crate::common::value;
 
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// What was read of a stream so far, and the follower or hit that reads it.
+/// The bytes read of a stream so far, and the follower or hit that reads it.
 struct Read {
     follower: Follower,
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What is known of a folder is forgotten when it changes, and not before.
+//! The cached look-ups of a folder are forgotten when the folder changes, and not before.
 
 use std::fs::{self, File, Permissions};
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::root::Symlinks;
 
-/// `current`, a link to `site`, is the root.
+/// A folder tree. `current`, a link to `site`, is the root.
 struct Ground {
     top: TempDir,
     tree: Tree,
@@ -40,7 +40,7 @@ impl Ground {
         self.top.path().join(path)
     }
 
-    /// Looks when all that is there is old enough to be remembered.
+    /// Looks up a target when everything there is old enough to be remembered.
     fn look(&self, target: &str) -> Look {
         self.tree.look(&path(target), SystemTime::now() + Duration::from_hours(1), &Counters::default()).unwrap()
     }
@@ -49,7 +49,7 @@ impl Ground {
         self.tree.lookup(&path(target)).is_some()
     }
 
-    /// The codings of the representations that there are; none where there is no file.
+    /// The codings of the representations of a file; empty if there is no file.
     fn codings(&self, target: &str) -> Vec<Option<Coding>> {
         match &*self.look(target).named {
             Named::File(representations) => {
@@ -68,13 +68,13 @@ fn path(target: &str) -> FilePath {
     FilePath::parse(target, true).unwrap()
 }
 
-/// Makes a change of what is known of a target, which has to be forgotten by it.
+/// Makes a change that has to make the cache forget a target.
 #[track_caller]
 fn forgets(target: &str, change: impl FnOnce(&Ground)) {
     let ground = Ground::new();
-    // One that the folder doesn't know of.
+    // A name that the folder doesn't know.
     fs::hard_link(ground.at("site/a/page.html"), ground.at("elsewhere/other-name")).unwrap();
-    // A look takes less than what is known is trusted for, but where the machine stands still.
+    // A look takes less time than its result is trusted, unless the machine stops for a while.
     loop {
         ground.look(target);
         if ground.is_known(target) {
@@ -133,12 +133,12 @@ fn a_change_behind_a_link() {
     forgets(link, |ground| fs::remove_file(ground.at("site/b/target.html")).unwrap());
     forgets(link, |ground| fs::remove_file(ground.at("site/a/link.html")).unwrap());
     forgets(link, |ground| fs::rename(ground.at("site/b"), ground.at("site/c")).unwrap());
-    // The step upwards from it leads elsewhere then.
+    // The step upwards from the link then leads to another folder.
     forgets(link, |ground| fs::rename(ground.at("site/a"), ground.at("elsewhere/a")).unwrap());
 }
 
 #[test]
-fn something_where_nothing_was() {
+fn a_new_file_where_none_was() {
     forgets("/a/none.html", |ground| fs::write(ground.at("site/a/none.html"), "").unwrap());
     forgets("/a/none.html", |ground| symlink("page.html", ground.at("site/a/none.html")).unwrap());
     forgets("/c/d/none.html", |ground| fs::create_dir(ground.at("site/c")).unwrap());
@@ -151,7 +151,7 @@ fn something_where_nothing_was() {
 }
 
 #[test]
-fn what_changes_beside_it_is_no_change() {
+fn a_change_beside_the_file_is_no_change() {
     let ground = Ground::new();
     loop {
         ground.look("/a/page.html");
@@ -162,20 +162,20 @@ fn what_changes_beside_it_is_no_change() {
         if ground.is_known("/a/page.html") {
             return;
         }
-        // For once it may have taken longer than what is known is trusted for.
+        // A slow machine may once have taken longer than a result is trusted.
         fs::remove_dir(ground.at("site/d")).unwrap();
     }
 }
 
 #[test]
-fn what_has_only_just_changed_is_not_remembered() {
+fn a_file_that_has_just_changed_is_not_remembered() {
     let ground = Ground::new();
     ground.tree.look(&path("/a/page.html"), SystemTime::now(), &Counters::default()).unwrap();
     assert!(!ground.is_known("/a/page.html"));
 }
 
 #[test]
-fn who_asks_after_a_write_never_gets_what_was_before() {
+fn a_request_after_a_write_never_gets_the_old_state() {
     const WRITES: u64 = 20_000;
     let ground = Ground::new();
     fs::write(ground.at("site/grows"), "").unwrap();
@@ -208,7 +208,7 @@ fn who_asks_after_a_write_never_gets_what_was_before() {
 }
 
 #[test]
-fn of_long_paths_nothing_is_kept() {
+fn long_paths_are_not_kept() {
     let ground = Ground::new();
     let kept = || ground.tree.path_cache.as_ref().unwrap().counts();
     let name = |bytes| "a".repeat(bytes);
@@ -236,7 +236,7 @@ fn of_long_paths_nothing_is_kept() {
 }
 
 #[test]
-fn links_are_not_followed_where_none_are_wanted() {
+fn links_are_not_followed_if_the_options_forbid_it() {
     let ground = Ground::with(FolderOptions { symlinks: Symlinks::None, ..FolderOptions::default() });
     assert_eq!(ground.codings("/a/link.html"), []);
     assert_eq!(ground.codings("/a/page.html"), [None], "the root itself is a link");

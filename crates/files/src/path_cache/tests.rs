@@ -3,7 +3,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::walk::Walk;
 
-/// A file that is there, and the path cache that it is known by.
+/// A file, and the path cache that knows it.
 fn ground() -> (TempDir, PathCache) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("page.html"), "hello").unwrap();
@@ -26,7 +26,7 @@ fn insert(path_cache: &PathCache, folder: &TempDir, name: &str, since: Instant) 
 }
 
 #[test]
-fn nothing_is_known_for_longer_than_it_is_trusted() {
+fn no_path_is_known_longer_than_it_is_trusted() {
     let (folder, path_cache) = ground();
     let since = Instant::now();
     insert(&path_cache, &folder, "/page.html", since);
@@ -35,7 +35,7 @@ fn nothing_is_known_for_longer_than_it_is_trusted() {
 }
 
 #[test]
-fn a_full_memory_makes_room_of_what_is_known_no_longer() {
+fn a_full_cache_drops_outdated_paths() {
     let (folder, path_cache) = ground();
     let path_cache = PathCache { known_max: 1, ..path_cache };
     let since = Instant::now();
@@ -51,7 +51,7 @@ fn a_full_memory_makes_room_of_what_is_known_no_longer() {
 }
 
 #[test]
-fn where_looks_are_trusted_for_long_names_that_are_not_there_make_room() {
+fn missing_names_make_room_if_looks_are_trusted_for_long() {
     let path_cache = PathCache { known_max: 2, ..PathCache::trusting(Duration::from_hours(1)) };
     let since = Instant::now();
     let insert = |name: &str, found, at| path_cache.insert(&path(name), &Arc::new(found), Vec::new(), at);
@@ -67,11 +67,11 @@ fn where_looks_are_trusted_for_long_names_that_are_not_there_make_room() {
 }
 
 #[test]
-fn names_that_are_not_there_take_no_more_than_their_room() {
+fn missing_names_take_no_more_than_their_limit() {
     const NAMES_MAX: usize = 64;
     let (folder, path_cache) = ground();
     let path_cache = PathCache { names_max: NAMES_MAX, ..path_cache };
-    // So late that no sweep of this test finds it too old.
+    // So late that no sweep of this test finds it outdated.
     let since = Instant::now() + Duration::from_hours(1);
     insert(&path_cache, &folder, "/page.html", since);
     let before = path_cache.counts();
@@ -79,7 +79,7 @@ fn names_that_are_not_there_take_no_more_than_their_room() {
     for number in 0..8 * NAMES_MAX {
         let mut walk = Walk::new(&path_cache);
         walk.watch(&folder.path().join(format!("none-{number}")));
-        // Every other one is given up at once.
+        // Every second one is dropped at once.
         dependencies.extend(walk.dependencies().filter(|_| number % 2 == 0));
         assert!(path_cache.counts().1 <= NAMES_MAX, "{number}");
     }
@@ -93,7 +93,7 @@ fn names_that_are_not_there_take_no_more_than_their_room() {
 }
 
 #[test]
-fn names_are_counted_until_the_kernel_tells_of_them() {
+fn names_are_counted_until_the_kernel_reports_them() {
     let (folder, path_cache) = ground();
     let since = Instant::now();
     insert(&path_cache, &folder, "/page.html", since);
@@ -132,7 +132,7 @@ fn after_more_events_than_the_kernel_queues_everything_is_forgotten() {
     insert(&path_cache, &folder, "/none.html", since);
     let queue: usize =
         std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
-    // Two in turn, since the same twice is one event.
+    // Two names in turn, because two equal events in a row become one.
     for _ in 0..=queue / 2 {
         std::fs::hard_link(folder.path().join("other.html"), folder.path().join("link.html")).unwrap();
         std::fs::remove_file(folder.path().join("link.html")).unwrap();
@@ -144,7 +144,7 @@ fn after_more_events_than_the_kernel_queues_everything_is_forgotten() {
 }
 
 #[test]
-fn what_others_change_behind_the_kernels_back_is_not_known() {
+fn paths_on_shared_file_systems_are_not_known() {
     let path_cache = PathCache::watching().unwrap();
     let mut walk = Walk::new(&path_cache);
     walk.watch("/proc/self/status".as_ref());
@@ -162,7 +162,7 @@ fn watches_are_given_back() {
 }
 
 #[test]
-fn a_file_that_is_the_same_is_known_for_longer() {
+fn an_unchanged_file_is_known_for_longer() {
     let (folder, path_cache) = ground();
     let path_cache = PathCache { began: ago(Duration::from_mins(1)), ..path_cache };
     let page = path("/page.html");
@@ -170,7 +170,7 @@ fn a_file_that_is_the_same_is_known_for_longer() {
     assert!(path_cache.lookup(&page, Instant::now()).is_none(), "it was looked at too long ago");
     assert!(path_cache.renew(&page, |_| false).is_none());
     assert!(path_cache.lookup(&page, Instant::now()).is_none(), "it is another one");
-    // The machine may stand still for longer than that is good for.
+    // The machine may stop for longer than a result is trusted.
     while path_cache.renew(&page, |_| true).is_none() || path_cache.lookup(&page, Instant::now()).is_none() {}
     std::fs::write(folder.path().join("page.html"), "other").unwrap();
     assert!(path_cache.renew(&page, |_| true).is_none(), "the kernel has told of a change");
@@ -178,7 +178,7 @@ fn a_file_that_is_the_same_is_known_for_longer() {
 }
 
 #[test]
-fn one_is_told_that_something_is_due() {
+fn one_caller_learns_that_paths_are_due() {
     let (folder, path_cache) = ground();
     let since = Instant::now();
     insert(&path_cache, &folder, "/page.html", since);
@@ -192,11 +192,11 @@ fn one_is_told_that_something_is_due() {
 }
 
 #[test]
-fn what_is_used_is_renewed_together() {
+fn paths_in_use_are_renewed_together() {
     let (folder, path_cache) = ground();
     let path_cache = PathCache { began: ago(Duration::from_mins(1)), ..path_cache };
     std::fs::write(folder.path().join("other.html"), "hello").unwrap();
-    // The machine may stand still for longer than they are trusted.
+    // The machine may stop for longer than a result is trusted.
     loop {
         for name in ["/page.html", "/other.html", "/none.html"] {
             insert(&path_cache, &folder, name, ago(TRUST / 2));
@@ -217,7 +217,7 @@ fn what_is_used_is_renewed_together() {
 }
 
 #[test]
-fn what_is_trusted_for_an_interval_is_neither_due_nor_renewed() {
+fn a_path_trusted_for_an_interval_is_neither_due_nor_renewed() {
     let path_cache = PathCache::trusting(TRUST);
     let since = Instant::now();
     path_cache.insert(&path("/page.html"), &Arc::new(Named::Nothing), Vec::new(), since);

@@ -38,7 +38,7 @@ async fn unless_it_is_said_a_file_may_take_a_quarter_of_the_volume() {
 }
 
 #[tokio::test]
-async fn what_is_to_be_asked_for_twice_is_kept_the_second_time() {
+async fn a_file_admitted_at_two_requests_is_kept_the_second_time() {
     let ground = Ground::with(FileCacheOptions::new().admission(admission::asked_for(2)));
     let file = ground.make("page", "page");
     for source in [Source::File("not-admitted"), Source::Stored, Source::Volume] {
@@ -75,7 +75,7 @@ fn an_admission_is_told_which_file_it_is_about() {
 }
 
 #[tokio::test]
-async fn a_head_says_what_a_get_would_and_reads_nothing() {
+async fn a_head_has_the_fields_of_a_get_and_reads_nothing() {
     let ground = Ground::new();
     let file = ground.make("page.css", "body {}");
     let none = HeaderMap::new();
@@ -91,7 +91,7 @@ async fn a_head_says_what_a_get_would_and_reads_nothing() {
 }
 
 #[tokio::test]
-async fn an_answer_at_once_has_what_was_prepared() {
+async fn an_immediate_answer_has_the_prepared_bytes() {
     let ground = Ground::new();
     let none = HeaderMap::new();
     let get = Request { method: &Method::GET, fields: &none };
@@ -106,7 +106,7 @@ async fn an_answer_at_once_has_what_was_prepared() {
 }
 
 #[tokio::test]
-async fn what_is_sent_is_counted() {
+async fn sent_content_is_counted() {
     let ground = Ground::with(FileCacheOptions::new().max_bytes(100_000));
     assert_eq!(ground.files.statistics(), Statistics::default());
     assert_eq!(ground.files.file_statistics(ground.at("page")), None);

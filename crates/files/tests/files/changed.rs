@@ -82,7 +82,7 @@ fn a_file_that_is_known_and_replaced_while_it_is_read_comes_as_it_was() {
 #[tokio::test]
 async fn a_file_that_has_just_changed_is_sent_and_not_kept() {
     let ground = Ground::new();
-    // Whose clock says that the file has not changed just now had to wait before this loop's end.
+    // The loop ends, unless the machine stops each time between the write and the look.
     let taken = loop {
         ground.write("page", "new");
         let file = ground.files.open(ground.at("page")).await.unwrap();
@@ -96,7 +96,7 @@ async fn a_file_that_has_just_changed_is_sent_and_not_kept() {
 }
 
 #[tokio::test]
-async fn a_request_for_a_path_gets_what_is_there() {
+async fn a_request_for_a_path_gets_the_present_file() {
     let ground = Ground::new();
     for version in ["first", "second, longer", "third"] {
         ground.write("page", version);
@@ -110,7 +110,7 @@ async fn a_request_for_a_path_gets_what_is_there() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn who_polls_and_then_iterates_gets_each_byte_once() {
+async fn a_caller_that_polls_and_then_iterates_gets_each_byte_once() {
     let ground = Ground::new();
     let file = ground.make("page", bytes(LENGTH));
     let mut body = file.content();

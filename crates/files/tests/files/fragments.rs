@@ -44,7 +44,7 @@ async fn ranges_may_begin_and_end_anywhere() {
     let ranges: [Range<u64>; 8] =
         [0..1, f - 1..f, f..f + 1, f - 1..f + 1, 1..2 * f, f - 3..3 * f + 2, 3 * f..length, end..length];
     for (number, range) in ranges.into_iter().enumerate() {
-        // Of a file of which nothing is there yet; and the rest of it afterwards.
+        // First a file with no stored fragments; then the rest of it.
         let file = ground.make(&number.to_string(), &whole);
         let asked = format!("bytes={}-{}", range.start, range.end - 1);
         for _ in 0..2 {
@@ -81,7 +81,7 @@ async fn several_ranges_come_in_one_body() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_sent() {
+async fn missing_bytes_are_not_sent() {
     let ground = Ground::new();
     let file = ground.make("page", "twelve bytes");
     let none = get(&file, &[("range", "bytes=12-")]).await;
@@ -99,7 +99,7 @@ fn an_evicted_fragment_is_read_again() {
     let whole = bytes(3 * fragment + 5);
     let file = ground.make("page", &whole);
     assert!(content(&file) == whole);
-    // By what the keys of files are documented to be.
+    // By the documented form of the keys of files.
     let key = format!("file:{}\0{:x}", ground.at("page").display(), 2);
     assert!(ground.files.cache().remove(key).unwrap() && !file.is_cached());
     let stored = ground.files.statistics().stored;
@@ -107,7 +107,7 @@ fn an_evicted_fragment_is_read_again() {
     assert_eq!(ground.files.statistics().stored, stored + 1);
 }
 
-/// What is before, between and behind some bytes.
+/// The bytes before, between and after the bytes `at`.
 fn split<'a>(mut text: &'a [u8], at: &[u8]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
     while let Some(place) = text.windows(at.len()).position(|window| window == at) {

@@ -19,7 +19,7 @@ fn with(freshness: Freshness) -> Ground {
 fn a_watched_file_is_not_looked_at_again_until_it_changes() {
     let ground = with(Freshness::Watched);
     ground.write("page", "first");
-    // What is known is looked at again after a second, and a machine may stand still for so long.
+    // A known path is looked up again after a second, and a machine may stop for that long.
     let is_known = (0..10).any(|_| {
         ground.old("page");
         let looks = ground.files.statistics().looks;
@@ -52,7 +52,7 @@ async fn within_its_interval_a_file_is_sent_as_it_was_found() {
         assert_eq!((taken.source, &taken.body[..]), (Source::Volume, &b"first"[..]));
     }
     assert_eq!(ground.files.statistics().looks, looks);
-    // What isn't in the volume has to be read, and is no more what was found.
+    // The missing bytes have to be read, and the file is no longer the one that was found.
     let fields = HeaderMap::new();
     let request = Request { method: &Method::GET, fields: &fields };
     assert_eq!(take(ground.files.answer(ground.at("unread"), request).await.unwrap()).body, b"second");
@@ -60,7 +60,7 @@ async fn within_its_interval_a_file_is_sent_as_it_was_found() {
 }
 
 #[tokio::test]
-async fn what_is_gone_within_its_interval_and_not_in_the_volume_is_gone() {
+async fn a_file_removed_within_its_interval_and_not_in_the_volume_is_gone() {
     let fields = HeaderMap::new();
     let request = Request { method: &Method::GET, fields: &fields };
     let ground = with(Freshness::Interval(HOUR));
@@ -93,7 +93,7 @@ fn after_its_interval_it_is_looked_at_again() {
 }
 
 #[tokio::test]
-async fn a_folder_with_other_options_knows_nothing_of_what_was_found_by_the_old_ones() {
+async fn a_folder_with_other_options_does_not_share_known_paths() {
     let ground = Ground::of(FileCache::new(volume()));
     ground.write("start.html", "start");
     let folder = Folder::open(ground.at(""), &ground.files, FolderOptions::default()).unwrap();

@@ -89,7 +89,7 @@ fn a_step_upwards_means_what_links_make_of_it() {
 #[test]
 fn a_relative_path_is_taken_from_the_working_directory() {
     let ground = Ground::new();
-    // Where cargo starts tests.
+    // The folder in which cargo starts tests.
     let file = ground.files.open_blocking("Cargo.toml").unwrap();
     assert_eq!(file.path(), Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
     assert_eq!(content(&file), fs::read("Cargo.toml").unwrap());

@@ -13,7 +13,7 @@ use http::header::ACCEPT_ENCODING;
 use http::{HeaderMap, HeaderValue, Method};
 use http_body_util::BodyExt;
 
-/// With everything kept for a day, so that only a failing reading tells of a change.
+/// Every look counts for a day, so only a failed read shows a change.
 fn trusting() -> FileCacheOptions {
     FileCacheOptions::new().freshness(Freshness::Interval(Duration::from_hours(24)))
 }
@@ -22,7 +22,7 @@ fn build(options: FileCacheOptions) -> FileCache {
     options.build(Options::new().size(8 << 20).anonymous().unwrap())
 }
 
-/// So that it may be kept: bytes of a file that has changed within the last tick of the system's clock aren't.
+/// So that it may be kept: a file that has changed within the last tick of the system's clock isn't.
 fn write(path: &Path, content: &[u8]) {
     fs::write(path, content).unwrap();
     let metadata = fs::metadata(path).unwrap();
@@ -41,7 +41,7 @@ async fn bytes(answer: Answer) -> Bytes {
 }
 
 #[tokio::test]
-async fn what_was_read_in_preparation_is_no_hit() {
+async fn bytes_read_in_preparation_are_no_hit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.txt");
     write(&path, b"first");
@@ -58,7 +58,7 @@ async fn a_file_that_changed_unnoticed_is_found_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.txt");
     write(&path, b"first");
-    // Nothing is kept: what is known of the file is all that is trusted.
+    // No bytes are kept, so the answer rests on the look alone.
     let files = build(trusting().max_bytes(0));
     files.open_prepared(&path).await.unwrap();
     write(&path, b"another");

@@ -20,7 +20,7 @@ fn a_removed_file_leaves_nothing_and_is_read_again() {
 }
 
 #[test]
-fn what_is_left_of_a_file_is_removed_though_that_is_shorter_now_or_gone() {
+fn all_fragments_are_removed_even_if_the_file_is_shorter_or_gone() {
     for is_gone in [false, true] {
         let ground = Ground::new();
         content(&ground.make("page", bytes(100_000)));
@@ -38,7 +38,7 @@ fn what_is_left_of_a_file_is_removed_though_that_is_shorter_now_or_gone() {
 fn a_file_that_no_volume_could_hold_isnt_looked_for_piece_by_piece() {
     let ground = Ground::new();
     ground.write("page", "short");
-    // Without blocks on the disk; some file systems have no files so long.
+    // Without blocks on the disk. Some file systems have no files of this length.
     let page = fs::File::options().write(true).open(ground.at("page")).unwrap();
     if page.set_len(1 << 43).is_err() {
         return println!("skipped: this file system has no files of 8 TiB");

@@ -41,7 +41,7 @@ async fn precompressed_files_are_sent_where_that_is_set() {
         let ground = Ground::with(FileCacheOptions::new().precompressed(yes));
         ground.write("page.html", "plain");
         ground.write("page.html.gz", "precompressed");
-        // Only what hasn't changed just now has an entity tag.
+        // A file that has just changed has no entity tag.
         ground.settled("page.html.gz");
         let file = ground.settled("page.html");
         let taken = get(&file, &[("accept-encoding", "gzip")]).await;

@@ -10,7 +10,7 @@ use crate::support::{Ground, bytes, content, get};
 
 const READERS: usize = 32;
 
-/// All of them at once; how often a fragment was stored meanwhile.
+/// Sends all requests at once. Returns how often a fragment was stored meanwhile.
 async fn read_by_all(ground: &Ground, expected: &[u8]) -> u64 {
     let stored = ground.files.statistics().stored;
     let barrier = Arc::new(Barrier::new(READERS));
@@ -31,7 +31,7 @@ async fn read_by_all(ground: &Ground, expected: &[u8]) -> u64 {
 async fn a_file_that_many_ask_for_is_read_once() {
     let ground = Ground::new();
     for length in [100, 100_000] {
-        // New, and then in the place of an older version.
+        // A new file, and then a new version of it.
         for version in 0..2 {
             let mut whole = bytes(length);
             whole[0] = version;
@@ -45,7 +45,7 @@ async fn a_file_that_many_ask_for_is_read_once() {
 }
 
 #[tokio::test]
-async fn what_one_process_has_read_another_has() {
+async fn a_file_read_by_one_process_is_there_for_another() {
     let folder = tempfile::tempdir().unwrap();
     let open = || FileCache::new(Options::new().size(4 << 20).open(folder.path().join("files.eyewall")).unwrap());
     let ground = Ground::of(open());
@@ -57,12 +57,12 @@ async fn what_one_process_has_read_another_has() {
     assert!(taken.source == Source::Volume && taken.body == bytes(100_000));
     assert_eq!((other.statistics().stored, other.statistics().hits), (0, 1));
     assert_eq!((other.used_bytes(), ground.files.used_bytes()), (100_000, 100_000));
-    // A change is everybody's, and so is a removal.
+    // A change, and a removal, concern all processes.
     let file = ground.make("page", "second");
     assert_eq!(content(&file), b"second");
     assert_eq!(content(&other.open(ground.at("page")).await.unwrap()), b"second");
     assert!(other.remove(ground.at("page")).unwrap() && !file.is_cached());
-    // After a restart it is there yet.
+    // It is still there after a restart.
     assert_eq!(content(&file), b"second");
     let page = ground.at("page");
     drop((other, theirs, taken, file));

@@ -1,4 +1,4 @@
-//! A folder with files, and a volume before it.
+//! A folder with files, and a volume in front of it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub(crate) struct Ground {
     pub(crate) files: FileCache,
 }
 
-/// A response that was taken to its end.
+/// A response whose body was read to its end.
 pub(crate) struct Taken {
     pub(crate) status: StatusCode,
     pub(crate) fields: HeaderMap,
@@ -30,7 +30,7 @@ pub(crate) fn volume() -> Cache {
     Options::new().size(4 << 20).entry_bytes_max(64 << 10).anonymous().unwrap()
 }
 
-/// Bytes of which no two pieces are alike.
+/// Bytes in which no two pieces are alike.
 pub(crate) fn bytes(length: u64) -> Vec<u8> {
     (0..length).map(|at| (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(7)) as u8).collect()
 }
@@ -58,7 +58,7 @@ impl Ground {
         path
     }
 
-    /// A file that is old enough to be kept: the kernel's clock has gone on since it was changed.
+    /// A file that is old enough to be kept: the kernel's clock has advanced since the change.
     pub(crate) fn settled(&self, name: &str) -> CachedFile {
         self.open_until(name, &ETAG)
     }
@@ -90,7 +90,7 @@ pub(crate) fn fields(pairs: &[(&'static str, &str)]) -> HeaderMap {
     pairs.iter().map(pair).collect()
 }
 
-/// Takes an answer to its end, without a runtime.
+/// Reads an answer to its end, without a runtime.
 pub(crate) fn take(answer: Answer) -> Taken {
     let Answer { status, fields, body, source } = answer;
     assert_eq!(fields.get("content-length"), promised(status, body.bytes_left()).as_ref());
@@ -98,7 +98,7 @@ pub(crate) fn take(answer: Answer) -> Taken {
     Taken { status, fields, source, body }
 }
 
-/// The length that the head of a content has to say.
+/// The length that the head has to announce.
 fn promised(status: StatusCode, length: u64) -> Option<HeaderValue> {
     (status == StatusCode::OK || status == StatusCode::PARTIAL_CONTENT).then(|| length.into())
 }

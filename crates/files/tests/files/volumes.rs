@@ -10,7 +10,7 @@ use eyewall_files::{FileCache, Source};
 use crate::support::{Ground, bytes, content, get};
 
 #[tokio::test]
-async fn a_volume_that_can_only_be_read_gives_what_it_has() {
+async fn a_read_only_volume_serves_its_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("files.eyewall");
     let ground = Ground::of(FileCache::new(Options::new().size(4 << 20).open(&path).unwrap()));
@@ -27,11 +27,11 @@ async fn a_volume_that_can_only_be_read_gives_what_it_has() {
 }
 
 #[tokio::test]
-async fn what_clients_hold_stays_as_it_is_while_the_volume_is_used_for_others() {
+async fn pinned_bytes_stay_unchanged_while_the_volume_takes_other_files() {
     let ground = Ground::new();
     let mut held: Vec<(u64, Bytes)> = Vec::new();
     let of = |number: u64| [&number.to_le_bytes(), &bytes(30_000)[8..]].concat();
-    // Of more bytes than the volume has.
+    // More bytes than the volume has.
     for number in 0..200 {
         ground.write(&number.to_string(), of(number));
     }

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn all_days_are_those_of_another_implementation() {
+    fn all_days_match_another_implementation() {
         for day in 0..200_000 {
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(day * 40_009);
             let text = httpdate::fmt_http_date(time);

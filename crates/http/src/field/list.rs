@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_one_over_all_its_lines_and_its_empty_members_are_none() {
+    fn a_list_spans_all_its_lines_and_empty_members_are_ignored() {
         let mut fields = HeaderMap::new();
         fields.append(CACHE_CONTROL, HeaderValue::from_static(" a , ,b=\"x, y\\\", z\","));
         fields.append(CACHE_CONTROL, HeaderValue::from_static("c"));

@@ -5,7 +5,7 @@ use eyewall_http::reuse::Reuse;
 use crate::support::{reuse, validate};
 
 #[test]
-fn a_reload_does_not_ask_for_what_does_not_change_unless_it_insists() {
+fn a_reload_does_not_revalidate_an_immutable_response_unless_it_insists() {
     let stored = "cache-control: max-age=60, immutable\netag: \"a\"";
     assert_eq!(reuse(stored, "cache-control: max-age=0", 10), Reuse::Fresh);
     assert_eq!(reuse(stored, "cache-control: no-cache", 10), validate());

@@ -43,7 +43,7 @@ fn a_language_is_weighed_by_the_longest_range_that_it_lies_in() {
 }
 
 #[test]
-fn what_is_malformed_or_said_twice_is_no_preference() {
+fn a_malformed_or_repeated_value_is_no_preference() {
     for malformed in [
         "gzip;q=",
         "gzip;q=1.5",

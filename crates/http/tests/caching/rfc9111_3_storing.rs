@@ -39,7 +39,7 @@ fn each_reason_against_storing_has_its_name() {
 }
 
 #[test]
-fn what_is_explicitly_fresh_is_stored_whatever_its_final_status() {
+fn an_explicitly_fresh_response_is_stored_whatever_its_final_status() {
     for status in [200, 203, 204, 299, 301, 302, 303, 307, 404, 405, 410, 451, 499, 500, 501, 502, 503, 504, 599] {
         assert!(judge_with("", status, "cache-control: max-age=9", &Policy::default()).is_ok(), "{status}");
     }
@@ -95,7 +95,7 @@ fn an_answer_to_a_named_user_is_stored_if_the_origin_says_that_others_may_have_i
 }
 
 #[test]
-fn what_can_be_validated_is_stored_although_it_is_stale() {
+fn a_stale_response_with_a_validator_is_stored() {
     for validator in ["etag: \"a\"", "etag: W/\"a\"", "last-modified: Sun, 06 Nov 1994 08:49:37 GMT"] {
         for directives in ["max-age=0", "no-cache", "no-cache, max-age=9", "x=y"] {
             let stored = judge(&format!("{validator}\ncache-control: {directives}")).unwrap();
@@ -144,7 +144,7 @@ fn a_response_that_is_worth_nothing_without_the_fields_named_is_treated_as_a_who
 }
 
 #[test]
-fn a_part_that_says_of_what_is_stored_as_a_part() {
+fn a_partial_response_with_a_content_range_is_stored_as_a_part() {
     let stored =
         judge_with("", 206, "content-range: bytes 0-4/9\ncache-control: max-age=9", &Policy::default()).unwrap();
     assert!(stored.terms.marks.contains(Marks::PARTIAL));

@@ -46,7 +46,7 @@ fn lines_blanks_and_empty_members_make_no_difference() {
 }
 
 #[test]
-fn what_is_absent_matches_only_what_is_absent() {
+fn an_absent_field_matches_only_an_absent_field() {
     assert!(is_same("foo", "bar: 1", ""));
     assert!(!is_same("foo", "foo:", ""));
     assert!(!is_same("accept-encoding", "accept-encoding:", ""));
@@ -77,7 +77,7 @@ fn codings_and_languages_are_the_same_in_any_order_and_case() {
 }
 
 #[test]
-fn a_stored_response_also_suits_who_wants_just_it_most() {
+fn a_stored_response_also_suits_a_client_that_prefers_it() {
     for (stored, stored_for, request, expected) in [
         ("content-encoding: br", "accept-encoding: gzip, br", "accept-encoding: br", true),
         ("content-encoding: br", "accept-encoding: gzip, br", "accept-encoding: zstd, br", true),

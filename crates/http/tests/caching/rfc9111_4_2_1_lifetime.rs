@@ -80,7 +80,7 @@ fn it_is_guessed_for_statuses_that_are_cacheable_by_default_or_with_public() {
 }
 
 #[test]
-fn nothing_is_guessed_against_what_the_origin_says() {
+fn no_lifetime_is_guessed_against_the_origin() {
     let modified = format!("last-modified: {DAY_BEFORE}");
     for said in ["expires: 0", "cache-control: max-age=0", "cache-control: max-age=soon", "cache-control: s-maxage"] {
         assert_eq!(lifetime(200, &format!("{modified}\n{said}")).0, 0, "{said}");

@@ -18,7 +18,7 @@ fn it_is_sent_while_it_is_fresh_and_not_at_the_end_of_its_lifetime() {
 }
 
 #[test]
-fn what_must_be_validated_each_time_is_so_while_it_is_fresh() {
+fn a_response_with_no_cache_is_validated_while_it_is_fresh() {
     let stored = "cache-control: max-age=60, no-cache, stale-if-error=60\netag: \"a\"";
     assert_eq!(reuse(stored, "", 0), validate());
     assert_eq!(reuse(stored, "cache-control: max-stale", 90), validate());
@@ -48,7 +48,7 @@ fn an_origin_that_is_away_may_be_stood_in_for_if_the_operator_says_for_how_long(
 }
 
 #[test]
-fn an_error_does_not_take_the_place_of_what_may_still_be_sent() {
+fn an_error_does_not_replace_a_response_that_may_still_be_sent() {
     let withstands = |stored: &str, status: u16, answer: u16, seconds: u64| {
         let status = StatusCode::from_u16(status).unwrap();
         let terms = judge_with("", status.as_u16(), stored, &Policy::default()).unwrap().terms;
@@ -91,7 +91,7 @@ fn errors_of_the_origin_are_those_that_another_try_could_mend() {
 }
 
 #[test]
-fn what_expired_before_it_was_made_is_stale_since_then() {
+fn a_response_that_expired_before_its_date_is_stale_since_then() {
     let stored = "date: Sun, 06 Nov 1994 08:49:37 GMT\nexpires: Sun, 06 Nov 1994 08:49:07 GMT\netag: \"a\"";
     assert_eq!(reuse(stored, "cache-control: max-stale=35", 5), Reuse::StaleAllowed);
     assert_eq!(reuse(stored, "cache-control: max-stale=34", 5), validate());

@@ -61,23 +61,23 @@ fn the_conditions_and_ranges_of_the_client_give_way() {
 }
 
 #[test]
-fn a_304_names_what_is_still_right() {
+fn a_304_selects_the_response_that_is_still_right() {
     let a_and_b = &["etag: \"a\"", "etag: \"b\"", "etag: \"a\""][..];
     let weak = &["etag: W/\"a\"", "etag: \"b\"", "etag: \"a\""][..];
     let dated = &[EARLIER, LATER, LATER][..];
     for (answer, stored, expected) in [
-        // A strong tag means all that have it.
+        // A strong tag selects all responses that have it.
         ("etag: \"a\"", a_and_b, Outcome::Updates(vec![0, 2])),
         ("etag: \"c\"", a_and_b, Outcome::AskAgain),
         ("etag: \"a\"", weak, Outcome::Updates(vec![2])),
-        // A weak one means the latest.
+        // A weak one selects the latest.
         ("etag: W/\"a\"", weak, Outcome::Updates(vec![2])),
         ("etag: W/\"c\"", weak, Outcome::AskAgain),
         (LATER, dated, Outcome::Updates(vec![2])),
         (EARLIER, dated, Outcome::Updates(vec![0])),
-        // A tag goes before a date.
+        // A tag takes precedence over a date.
         ("etag: \"c\"\nlast-modified: Sun, 06 Nov 1994 08:49:37 GMT", dated, Outcome::AskAgain),
-        // Without any it is about the one that was asked about.
+        // Without either, the 304 is about the response that the cache asked about.
         ("", &["etag: \"a\""], Outcome::Updates(vec![0])),
         ("", a_and_b, Outcome::AskAgain),
         ("", &[], Outcome::AskAgain),

@@ -49,7 +49,7 @@ fn a_stale_answer_is_sent_if_the_client_takes_it() {
 }
 
 #[test]
-fn a_client_that_wants_the_origin_left_alone_gets_what_is_there_or_504() {
+fn an_only_if_cached_request_gets_the_stored_response_or_504() {
     let only = "cache-control: only-if-cached";
     assert_eq!(reuse(STORED, only, 10), Reuse::Fresh);
     assert_eq!(reuse(STORED, only, 60), Reuse::GatewayTimeout);

@@ -70,7 +70,7 @@ fn a_status_can_have_a_lifetime_of_its_own() {
 }
 
 #[test]
-fn a_lifetime_can_be_forced_but_not_what_is_forbidden() {
+fn a_lifetime_can_be_forced_but_forbidden_storage_can_not() {
     let policy = Policy { force_ttl: Some(seconds(30)), ttl_max: Some(seconds(20)), ..Policy::default() };
     for control in ["max-age=0", "s-maxage=9, max-age=99", "must-revalidate"] {
         let found = lifetime(200, &format!("cache-control: {control}"), &policy);

@@ -25,7 +25,7 @@ pub(crate) fn names(list: &[&'static str]) -> Vec<HeaderName> {
     list.iter().map(|name| HeaderName::from_static(name)).collect()
 }
 
-/// So many seconds after [`DATE`].
+/// The time `seconds` after [`DATE`].
 pub(crate) fn at(seconds: u64) -> SystemTime {
     httpdate::parse_http_date(DATE).unwrap() + Duration::from_secs(seconds)
 }
@@ -41,12 +41,12 @@ pub(crate) fn judge_with(request: &str, status: u16, response: &str, policy: &Po
     storing::judge(request, response, at_once(), policy)
 }
 
-/// A plain GET's answer of status 200.
+/// The terms of a 200 that answers a plain GET.
 pub(crate) fn judge(response: &str) -> Result<Storable, NotStored> {
     judge_with("", 200, response, &Policy::default())
 }
 
-/// What is done with such an answer, so many seconds later, for a request with these fields.
+/// What the cache does with such an answer after `seconds`, for a request with these fields.
 pub(crate) fn reuse(response: &str, request: &str, seconds: u64) -> Reuse {
     reuse_with(response, request, seconds, &Policy::default())
 }
@@ -56,12 +56,12 @@ pub(crate) fn reuse_with(response: &str, request: &str, seconds: u64, policy: &P
     reuse::decide(&stored.terms, &RequestDirectives::of(&fields(request)), at(seconds), policy)
 }
 
-/// Asking the origin, with nothing to fall back on.
+/// The cache asks the origin, and has no fallback.
 pub(crate) fn validate() -> Reuse {
     Reuse::Validate { on_failure: reuse::OnFailure::default() }
 }
 
-/// Asking the origin; for so many seconds the stored response may answer if that fails.
+/// The cache asks the origin; if that fails, the stored response may answer for this many seconds.
 pub(crate) fn validate_or_stale_for(seconds: u64) -> Reuse {
     let left = Some(Duration::from_secs(seconds));
     Reuse::Validate { on_failure: reuse::OnFailure { error: left, unreachable: left } }

@@ -124,7 +124,7 @@ fn window(response: &[(String, String)], request: &[(String, String)]) -> i64 {
     time(response, "stale-if-error").unwrap_or(0).max(time(request, "stale-if-error").unwrap_or(0))
 }
 
-/// Section 4.1, without any of the normalisation that it allows, but for equal texts.
+/// Section 4.1, without any of the normalisation that it allows: the texts have to be equal.
 fn matches(stored: &Stored<'_>, asked: &Asked<'_>) -> bool {
     let Some(vary) = text(stored.fields, "vary") else { return true };
     vary.split(',')

@@ -22,7 +22,7 @@ use messages::{START, Step, steps, time};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-/// What the cache keeps of a response, and what really happened.
+/// The cache's record of a response, and what really happened.
 struct Entry {
     terms: Terms,
     names: Vec<HeaderName>,
@@ -39,7 +39,7 @@ struct Cache {
     now: i64,
 }
 
-/// How often each thing happened, so that the test is known to have tried it.
+/// How often each case occurred. The test fails if it never tried one.
 type Counts = RefCell<BTreeMap<&'static str, u64>>;
 
 fn count(counts: &Counts, what: &'static str) {
@@ -82,7 +82,7 @@ impl Cache {
         }
     }
 
-    /// The response was sent: may it have been?
+    /// The response was sent. Checks whether that was allowed.
     fn sent(
         &self,
         selected: usize,

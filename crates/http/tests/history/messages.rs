@@ -49,7 +49,7 @@ const OF_REQUESTS: [&str; 11] = [
     "max-age=100",
 ];
 
-/// A request, and what the origin would answer, after a while.
+/// A request after a while, and the origin's answer to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     /// Seconds since the step before.
@@ -125,7 +125,7 @@ fn list(words: &[&'static str], counts: std::ops::RangeInclusive<usize>) -> impl
     subsequence(words.to_vec(), counts).prop_shuffle().prop_map(|words| words.join(", "))
 }
 
-/// The field with one of these texts, or `absent` times as often none.
+/// A field with one of these texts. It is absent `absent` times as often as it has any one of them.
 fn sometimes(
     name: &'static str,
     texts: &[&'static str],

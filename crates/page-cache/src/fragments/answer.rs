@@ -1,4 +1,4 @@
-//! Answers that go out in fragments.
+//! Answers from stored fragments.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -15,27 +15,27 @@ use crate::settings::Place;
 use crate::upstream::Upstream;
 use crate::visit::Visit;
 
-/// A stored body whose first bytes can't be had in parts: the origin is to be asked for all of it.
+/// The first bytes of a stored body are unavailable in parts, so the origin has to send the whole body.
 pub(crate) struct Unusable;
 
 /// A stored response in fragments, as a request gets it.
 pub(crate) struct Told {
-    /// Which preconditions are evaluated.
+    /// The preconditions that the cache evaluates.
     pub(crate) role: Role,
     pub(crate) code: StatusCode,
     pub(crate) fields: HeaderMap,
     pub(crate) received: SystemTime,
     pub(crate) version: Version,
     pub(crate) status: CacheStatus,
-    /// For how many seconds it is fresh yet.
+    /// How many more seconds it is fresh.
     pub(crate) left: i64,
 }
 
-/// How many fragments are looked for before an answer begins, to say in its head whether some are missing.
+/// How many fragments are looked up before an answer begins. Its head says whether any of them is missing.
 const FRAGMENTS_LOOKED_AT: usize = 16;
 
 impl<U: Upstream> Visit<U> {
-    /// A stored body: what of it is stored, and what isn't out of the origin.
+    /// Answers with a stored body. The origin sends the fragments that are missing.
     pub(crate) async fn answer_in_fragments(
         self: &Arc<Self>,
         object: Arc<Object>,
@@ -51,7 +51,7 @@ impl<U: Upstream> Visit<U> {
                 Arranged::Content(code, fields, segments) => (code, fields, segments),
             };
         let lacks = if object.if_range.is_some() {
-            // What is missing further on is asked for when it is wanted.
+            // Further missing fragments are asked for when the client gets there.
             self.pages.lacks(&object, &segments, FRAGMENTS_LOOKED_AT)
         } else {
             let (pages, object, segments) = (Arc::clone(&self.pages), Arc::clone(&object), segments.clone());
@@ -73,7 +73,7 @@ impl<U: Upstream> Visit<U> {
         Ok(reply::response(code, fields, CachedBody::drawn(body)))
     }
 
-    /// The answer to a reader of what another request has asked for.
+    /// The answer to a request that reads what another request has asked for.
     pub(crate) fn answer_on_its_way(
         self: &Arc<Self>,
         object: Arc<Object>,

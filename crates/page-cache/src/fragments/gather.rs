@@ -1,4 +1,4 @@
-//! What is missing of a stored body, asked for.
+//! Asking the origin for missing fragments of a stored body.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::upstream::{Failure, Upstream};
 use crate::visit::{Asked, Visit, date};
 
-/// Asks the origin for a run of what is stored, and takes it in.
+/// Asks the origin for a run of a stored body, and receives it.
 pub(super) async fn fetch<U: Upstream>(visit: Arc<Visit<U>>, object: Arc<Object>, lead: Lead) {
     let mark = visit.pages.mark(&visit.address);
     match visit.more(&object, &lead, mark).await {
@@ -28,7 +28,7 @@ pub(super) async fn fetch<U: Upstream>(visit: Arc<Visit<U>>, object: Arc<Object>
         Err(lack) => {
             if matches!(lack, Lack::Changed) {
                 let pages = Arc::clone(&visit.pages);
-                // Its thread has logged a panic already.
+                // The thread has already logged its panic.
                 let _ = tokio::task::spawn_blocking(move || pages.forget(&object)).await;
             }
             lead.finish(Some(lack));
@@ -37,8 +37,8 @@ pub(super) async fn fetch<U: Upstream>(visit: Arc<Visit<U>>, object: Arc<Object>
 }
 
 impl<U: Upstream> Visit<U> {
-    /// The body of the upstream's answer, and how many of its bytes come before the run. What its head says is of all that is
-    /// stored (RFC 9111, section 3.4).
+    /// The body of the upstream's answer, and the number of its bytes before the run. The fields of its head count for the whole
+    /// stored response (RFC 9111, section 3.4).
     async fn more(&self, object: &Object, lead: &Lead, mark: Mark) -> Result<(U::Body, u64), Lack> {
         let reach = lead.reach();
         let mut asked = self.upstream.fields(&self.parts);
@@ -60,12 +60,12 @@ impl<U: Upstream> Visit<U> {
         Ok((body, skipped))
     }
 
-    /// Gives the stored head of a body the fields of a part of it, unless another has taken its place.
+    /// Gives the stored head of a body the fields of a response with a part of it, unless another head has taken its place.
     async fn renew_head(&self, object: &Object, part: &PartialContent, asked: Asked) {
         let Some(key) = object.head_key.get() else { return };
         let stored = self.pages.stored(Store::look, &object.address, key.clone(), self.settings.now()).await;
         let Some(stored) = stored else { return };
-        // What was stored since of the same body may have other fields by now.
+        // The same body may have been stored with other fields since.
         let present = Object::of_stored(&stored).filter(|present| present.layout == object.layout);
         if let Some(combined) = present.and_then(|present| present.partial.combined(part)) {
             self.renew(Box::new(stored), combined.fields().clone(), asked).await;
@@ -73,7 +73,7 @@ impl<U: Upstream> Visit<U> {
     }
 }
 
-/// What part of the object an answer brings, if it is of the object, and how many of its bytes come before the run.
+/// The part of the object that an answer brings, if it is of the same object, and the number of its bytes before the run.
 fn fitting(
     object: &Object,
     lead: &Lead,
@@ -86,16 +86,16 @@ fn fitting(
     }
     let (bytes, skipped) = match status {
         StatusCode::PARTIAL_CONTENT => match ContentRange::of(fields) {
-            // It may send more than was asked for (RFC 9110, section 15.3.7).
+            // The origin may send more than it was asked for (RFC 9110, section 15.3.7).
             Some(ContentRange::Satisfied { range, .. }) if range.start <= reach.start && reach.end <= range.end => {
                 (range.end - range.start, reach.start - range.start)
             }
             _ => return Err(Lack::Changed),
         },
-        // It gives no parts, but it may be the same.
+        // The origin doesn't send parts, but the body may be the same.
         StatusCode::OK => (object.length(), reach.start),
         StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::RANGE_NOT_SATISFIABLE => return Err(Lack::Changed),
-        // It tells of this request, or of the origin's trouble: the object may be as it was.
+        // The answer concerns this request, or a problem of the origin. The object may be unchanged.
         _ => return Err(Lack::Failed(Failure::broken())),
     };
     let part = PartialContent::of(status, fields, bytes, true, received);

@@ -14,25 +14,25 @@ use crate::pages::Pages;
 use crate::recent_purges::Mark;
 use crate::upstream::{Timed, UpstreamBody};
 
-/// When nobody reads any more, what is left of a body is still taken if it is no more than this.
+/// When no reader is left, the rest of a body is still received if it is no longer than this.
 const NEARLY_ALL_BYTES: u64 = 8 << 20;
 
-/// Bytes that come in for a run.
+/// Bytes that arrive for a run.
 pub(crate) struct Inflow {
-    /// Where they are stored.
+    /// The stored responses that the fragments join.
     pub(crate) pages: Arc<Pages>,
-    /// The body that they are of.
+    /// The body that the bytes belong to.
     pub(crate) object: Arc<Object>,
-    /// The right to get them.
+    /// The right to get the bytes.
     pub(crate) lead: Lead,
-    /// What was purged when the origin was asked.
+    /// The mark of purges when the origin was asked.
     pub(crate) mark: Mark,
-    /// Whether it is stored as it comes.
+    /// Whether the bytes are stored as they arrive.
     pub(crate) is_kept: bool,
 }
 
 impl Inflow {
-    /// Takes a body in whose first bytes come before the run.
+    /// Receives a body. `skipped` bytes of it come before the run.
     pub(crate) async fn run<B: UpstreamBody>(mut self, body: B, timeout: Option<Duration>, skipped: u64) {
         let mut pieces = Timed::new(body, timeout);
         let lack = self.take_in(&mut pieces, skipped).await.err();
@@ -65,7 +65,7 @@ impl Inflow {
         Ok(())
     }
 
-    /// False if it isn't worth to go on: nobody reads any more, and what is left can be asked for when it is wanted.
+    /// False if the rest isn't worth receiving: no reader is left, and a later request can ask for it.
     async fn fragment_is_here(&mut self, number: u64, left: u64) -> bool {
         self.is_kept = self.is_kept && self.pages.recent_purges.since(self.mark) != Some(Purge::Hard);
         let pieces = self.lead.pieces();

@@ -1,4 +1,4 @@
-//! A body that is stored in fragments on its way to its clients, without a way to ask for more of it: its head comes last.
+//! A body that is stored in fragments while clients read it. The cache can't ask for more of it, so the head is stored last.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::pages::Pages;
 use crate::recent_purges::Mark;
 use crate::settings::Settings;
 
-/// What has come and isn't stored yet: less than a fragment, and a piece.
+/// The bytes that have arrived and aren't stored yet: less than a fragment and a piece.
 pub(crate) struct Keeping {
     pages: Arc<Pages>,
     settings: Arc<Settings>,
     address: Vec<u8>,
     answer: Arc<Answer>,
     mark: Mark,
-    /// How long the body may be.
+    /// The greatest length of the body.
     bytes_max: u64,
     layout: Layout,
     prefix: Vec<u8>,
@@ -56,7 +56,7 @@ impl Keeping {
         }
     }
 
-    /// Takes the next bytes. They are not kept any more once the body is longer than may be, or something can't be stored.
+    /// Takes the next bytes. Keeps nothing more once the body is too long, or a fragment can't be stored.
     pub(crate) async fn take(mut self, mut piece: Bytes) -> Self {
         let fragment_bytes = u64::from(self.layout.fragment_bytes);
         self.layout.length += piece.len() as u64;
@@ -73,7 +73,7 @@ impl Keeping {
         self
     }
 
-    /// None if not all so far is kept.
+    /// None if some of the bytes so far were not kept.
     pub(crate) fn still_kept(self) -> Option<Self> {
         self.is_kept.then_some(self)
     }
@@ -88,7 +88,7 @@ impl Keeping {
         self
     }
 
-    /// The body is complete: its last fragment, and its head.
+    /// Stores the last fragment of a complete body, and then its head.
     pub(crate) async fn finish(mut self) {
         if self.is_kept && self.pending_bytes > 0 {
             self = self.store().await;
@@ -96,7 +96,7 @@ impl Keeping {
         if !self.is_kept {
             return;
         }
-        // Its thread has logged a panic already.
+        // The thread has already logged its panic.
         let _ = tokio::task::spawn_blocking(move || {
             let Self { pages, settings, address, answer, mark, layout, .. } = self;
             let kind = Kind::Fragmented(answer.terms, layout);

@@ -4,29 +4,29 @@
 //! key of the address or variant       head: terms, fields, layout (length, generation, bytes of a fragment); no value
 //! address, " ", generation, "/", n    fragment n
 //! ```
-//! What always holds:
+//! Invariants:
 //!
-//! - A fragment is reached by its head only, whose generation is part of its key, and no other head has that generation. So who
-//!   removes, purges or replaces the head is rid of all fragments: they have no times of their own, and are evicted in time.
-//!   A renewed head has its fragments as before.
-//! - All bytes under one generation are of one representation: those of one answer of the origin, or of several that share a
-//!   strong validator and the length of the whole (RFC 9110, section 15.3.7.3; RFC 9111, section 3.4). Without a strong
-//!   validator nothing is added to what one answer brought.
-//! - Any fragment may be gone at any time. It is asked for again, or the answer that lacks it ends as an incomplete one. It never
-//!   goes on with other bytes.
-//! - What of a body is at hand outside the volume is bounded, however long it is: about a fragment for each run that comes
-//!   in, and one pinned for each client.
+//! - Only a head leads to its fragments: its generation is part of their keys, and no other head has that generation. So to remove,
+//!   purge or replace the head is to drop all its fragments. They have no times of their own, and eviction frees them later. A
+//!   renewed head keeps its fragments.
+//! - All bytes under one generation are of one representation. They come from one answer of the origin, or from several that share
+//!   a strong validator and the complete length (RFC 9110, section 15.3.7.3; RFC 9111, section 3.4). Without a strong validator,
+//!   nothing is added to the bytes of one answer.
+//! - Any fragment may be evicted at any time. Then the cache asks for it again, or the answer ends as an incomplete one. The answer
+//!   never goes on with other bytes.
+//! - The bytes outside the volume are bounded, however long the body is: about a fragment for each run that arrives, and one pinned
+//!   fragment for each client.
 //!
-//! A body with a strong validator and a known length has its head stored first, so that others may use what has come; it comes as
-//! fast as it can be stored, whatever its clients take. Another body is stored on its way to its clients, as fast as the slowest
-//! takes it, and its head last.
+//! If a body has a strong validator and a known length, its head is stored first, so that other requests can use the fragments so
+//! far. The body is received as fast as it can be stored. Any other body is stored while clients read it, as fast as the slowest
+//! takes it, and its head is stored last.
 //!
 //! ```text
-//! answer    what is sent of a body       sequence  ── fragment by fragment, from the volume or from a run
-//! part      a range of what isn't stored: what the upstream is asked for
-//! opening   head first, then the body    inflow    ── bytes that come, into fragments
-//! keeping   body first, then the head    gather    ── what is missing, asked for
-//!                                        run       ── who asks for which bytes, and its readers
+//! answer    what a client gets       sequence  ── fragment by fragment, from the volume or from a run
+//! part      a range that isn't stored: what the cache asks the upstream for
+//! opening   head first, then the body    inflow    ── bytes that arrive, into fragments
+//! keeping   body first, then the head    gather    ── asks for missing fragments
+//!                                        run       ── which request asks for which bytes, and its readers
 //! ```
 
 mod answer;
@@ -66,41 +66,41 @@ pub(crate) use opening::Opening;
 pub(crate) use part::{Came, Part, Slice};
 pub(crate) use sequence::Sequence;
 
-/// A volume's part that the longest body may take.
+/// The longest body may take this part of a volume.
 const OBJECT_DIVISOR: u64 = 4;
 
-/// A body in fragments, whatever of it is stored.
+/// A body in fragments. Any of them may be missing.
 #[derive(Debug)]
 pub(crate) struct Object {
-    /// The key of its address.
+    /// The key of the address.
     address: Vec<u8>,
-    /// That of its head, as soon as it is stored.
+    /// The key of the head, once it is stored.
     head_key: OnceLock<Vec<u8>>,
     layout: Layout,
-    /// What all keys of its fragments begin with.
+    /// The prefix of the keys of all its fragments.
     prefix: Vec<u8>,
-    /// What further parts have to fit.
+    /// What further parts have to match.
     partial: PartialContent,
-    /// By which more of it is asked for; none without a strong validator.
+    /// The validator for requests for more of the body; none without a strong validator.
     if_range: Option<HeaderValue>,
     tags: Vec<String>,
 }
 
-/// Why bytes of a body can't be had.
+/// Why bytes of a body are unavailable.
 #[derive(Debug, Clone)]
 pub(crate) enum Lack {
     /// The origin gave no answer.
     Failed(Failure),
-    /// The origin has something else by now, or doesn't give parts.
+    /// The origin has another body by now, or doesn't send parts.
     Changed,
-    /// Nothing shares a strong validator with it.
+    /// The body has no strong validator.
     Unaskable,
-    /// It was cut off, for this reason.
+    /// The body was cut off, for this reason.
     Broken(io::ErrorKind, String),
 }
 
 impl Lack {
-    /// A body broke off by this error.
+    /// A body was cut off by this error.
     pub(crate) fn of_error(error: &BoxError) -> Self {
         Self::Broken(kind(error), error.to_string())
     }
@@ -118,7 +118,7 @@ impl From<Lack> for io::Error {
 }
 
 impl Object {
-    /// `fields` are those of a 200, which was received then. None where they contradict the length.
+    /// `fields` are those of a 200 that has just arrived. None where they contradict the length.
     pub(crate) fn new(
         address: Vec<u8>,
         layout: Layout,
@@ -134,7 +134,7 @@ impl Object {
         Some(Self { address, head_key: OnceLock::new(), layout, prefix, partial, if_range, tags })
     }
 
-    /// The body of a stored response, where that is stored in fragments.
+    /// The body of a stored response, if it is stored in fragments.
     pub(crate) fn of_stored(stored: &Stored) -> Option<Self> {
         let (address, layout) = stored.fragments()?;
         let (found, received) = (&stored.found, stored.received());
@@ -142,42 +142,42 @@ impl Object {
         Some(object.of_head(stored.key.clone()))
     }
 
-    /// The same, whose head is stored under this key.
+    /// The same body, with its head stored under this key.
     fn of_head(self, key: Vec<u8>) -> Self {
         Self { head_key: OnceLock::from(key), ..self }
     }
 
-    /// Whether more of it can be asked for.
+    /// Whether the cache can ask for more of the body.
     pub(crate) fn may_be_asked_for(&self) -> bool {
         self.if_range.is_some()
     }
 
-    /// Bytes of the body.
+    /// The length of the body.
     pub(crate) fn length(&self) -> u64 {
         self.layout.length
     }
 }
 
 impl Pages {
-    /// How long a body may be that is stored.
+    /// The greatest length of a stored body.
     pub(crate) fn object_bytes_max(&self) -> u64 {
         self.store.size() / OBJECT_DIVISOR
     }
 
-    /// A layout that no other body has.
+    /// A layout with a generation that no other body has.
     pub(crate) fn new_layout(&self, length: u64) -> Layout {
         let fragment_bytes = fragment_bytes(self.store.entry_bytes_max());
         Layout { length, generation: generation(), fragment_bytes }
     }
 
-    /// Stores a fragment; false if that can't be. It may wait for other writers.
+    /// Stores a fragment. False if that fails. It may wait for other writers.
     pub(crate) fn keep_fragment(&self, key: &[u8], pieces: &[Bytes], tags: &[String], begun: Option<Epoch>) -> bool {
         let head = Head::new(Kind::Fragment, StatusCode::OK, HeaderMap::new());
         let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
         self.store.keep(key, &head, pieces, Times::FOR_GOOD, &tags, begun).is_some()
     }
 
-    /// A fragment out of the volume. What isn't in memory is waited for elsewhere.
+    /// Reads a fragment from the volume. Another thread waits for bytes that aren't in memory.
     pub(crate) async fn fragment(&self, object: &Object, number: u64) -> Option<Bytes> {
         let key = key_of(&object.prefix, number);
         let length = object.layout.bytes_of(number);
@@ -186,12 +186,12 @@ impl Pages {
         (found.bytes().len() as u64 == length.end - length.start).then(|| found.value())
     }
 
-    /// Whether a fragment is stored, without a trace in the volume.
+    /// Whether a fragment is stored. The look-up leaves no trace in the volume.
     pub(crate) fn has_fragment(&self, object: &Object, number: u64) -> bool {
         self.store.has(&key_of(&object.prefix, number), |head| head.kind == Kind::Fragment)
     }
 
-    /// Whether bytes of the first fragments of these segments are neither stored nor on their way.
+    /// Whether bytes of the first fragments of these segments are neither stored nor about to arrive.
     pub(crate) fn lacks(&self, object: &Object, segments: &[Segment], fragments_max: usize) -> bool {
         let ranges = segments.iter().filter_map(|segment| match segment {
             Segment::Bytes(range) => Some(range),
@@ -202,13 +202,13 @@ impl Pages {
     }
 
     fn is_there_or_coming(&self, object: &Object, number: u64) -> bool {
-        // What comes is stored before it goes.
+        // Bytes of a run are stored before the run drops them.
         let start = object.layout.bytes_of(number).start;
         self.runs.follow(&object.prefix, start).is_some() || self.has_fragment(object, number)
     }
 
-    /// The bytes to ask for where the byte at `position` is missing: whole fragments in a row that are missing, as far as
-    /// `wanted` goes, and no more than a bounded number.
+    /// The bytes to ask for when the byte at `position` is missing: adjacent missing fragments, whole, as far as `wanted` goes, up
+    /// to a bounded number.
     pub(crate) fn missing(&self, object: &Object, position: u64, wanted: &Range<u64>) -> Range<u64> {
         let Object { layout, .. } = object;
         let first = layout.fragment_of(position);
@@ -217,7 +217,7 @@ impl Pages {
         layout.bytes_of(first).start..layout.bytes_of(end.max(first + 1) - 1).end
     }
 
-    /// Removes a head whose body the origin doesn't have any more, unless another has taken its place.
+    /// Removes a head whose body the origin no longer has, unless another head has taken its place.
     pub(crate) fn forget(&self, object: &Object) {
         let Some(key) = object.head_key.get() else { return };
         let is_head = |head: &Head| matches!(head.kind, Kind::Fragmented(_, layout) if layout == object.layout);
@@ -227,5 +227,5 @@ impl Pages {
     }
 }
 
-/// So many missing fragments the origin is asked for by one request.
+/// One request asks the origin for at most this many missing fragments.
 const FRAGMENTS_AT_ONCE: u64 = 16;

@@ -1,4 +1,4 @@
-//! A body with a strong validator on its way in: its head is stored before it, so that others may use what has come.
+//! A body with a strong validator that arrives. Its head is stored first, so that other requests can use the fragments so far.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use crate::recent_purges::Mark;
 use crate::settings::Settings;
 use crate::upstream::UpstreamBody;
 
-/// A body that comes in and has a strong validator: its head is stored first.
+/// A body with a strong validator that arrives. Its head is stored first.
 pub(crate) struct Opening {
-    /// What all get who wait for it.
+    /// The answer that every waiting request gets.
     pub(crate) answer: Arc<Answer>,
-    /// Its body.
+    /// The body.
     pub(crate) object: Arc<Object>,
-    /// The right to get it.
+    /// The right to get the body.
     pub(crate) lead: Lead,
-    /// How many bytes come before its reach.
+    /// The number of bytes before its reach.
     pub(crate) skipped: u64,
-    /// What was purged when the upstream was asked.
+    /// The mark of purges when the upstream was asked.
     pub(crate) mark: Mark,
-    /// Held until the head can be found.
+    /// Held until requests can find the head.
     pub(crate) leader: Option<Leader>,
 }
 
 impl Opening {
-    /// The lead for a new body, none if its generation is not new.
+    /// The lead for a new body. None if its generation is not new.
     pub(crate) fn lead(pages: &Pages, object: &Object, reach: Range<u64>) -> Option<Lead> {
         match pages.runs.join(&object.prefix, reach.start, reach) {
             Joined::Lead(lead) => Some(lead),
@@ -39,7 +39,7 @@ impl Opening {
         }
     }
 
-    /// Stores the head, then what comes.
+    /// Stores the head, then the bytes that arrive.
     pub(crate) fn start<B: UpstreamBody>(self, pages: Arc<Pages>, settings: Arc<Settings>, body: B) {
         tokio::spawn(async move {
             let Self { answer, object, lead, skipped, mark, leader } = self;
@@ -47,7 +47,7 @@ impl Opening {
             let lasting = settings.lasting();
             let kept = tokio::task::spawn_blocking(move || head_pages.open(&head_object, &answer, mark, lasting));
             let is_kept = kept.await.unwrap_or(false);
-            // Who asks from now on finds the head.
+            // New requests find the head from now on.
             drop(leader);
             Inflow { pages, object, lead, mark, is_kept }.run(body, settings.piece_timeout, skipped).await;
         });
@@ -55,14 +55,14 @@ impl Opening {
 }
 
 impl Pages {
-    /// Stores the head of a body, unless a hard purge has come since it was asked for.
+    /// Stores the head of a body, unless a hard purge has come since the request for it.
     fn open(&self, object: &Object, answer: &Answer, mark: Mark, lasting: Lasting) -> bool {
         let kind = Kind::Fragmented(answer.terms, object.layout);
         let head = Head::new(kind, answer.status, answer.fields.clone());
         let kept = self.keep(&object.address, answer, &head, &[Bytes::new()], mark, lasting);
         let is_kept = kept.is_some();
         if let Some(key) = kept {
-            // It is stored once.
+            // The head is stored only once.
             let _ = object.head_key.set(key);
         }
         is_kept

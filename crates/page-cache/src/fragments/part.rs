@@ -1,4 +1,4 @@
-//! What the origin is asked for where a client wants ranges of something that isn't stored, and what comes of that.
+//! What the cache asks the origin for when a client wants ranges that aren't stored, and what the answer means.
 
 use std::ops::Range;
 use std::time::SystemTime;
@@ -14,55 +14,55 @@ use crate::pages::Pages;
 use crate::upstream::Upstream;
 use crate::visit::Visit;
 
-/// What the origin is asked for where a client wants ranges of something that isn't stored: the fragments of the first of them.
-/// Those of the others are asked for when they are wanted, as the length is known then.
+/// What the cache asks the origin for when a client wants ranges of a response that isn't stored: the fragments of the first range.
+/// The answer tells the length, and the cache then asks for the other ranges when the client gets there.
 ///
-/// So many bytes at the end are asked for as they are: nobody knows yet where a fragment begins among them.
+/// A range that counts from the end is asked for as it is, because the cache doesn't know yet where its fragments begin.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
     /// The first range that the client wants.
     wanted: RangeSpec,
     place: Place,
     fragment_bytes: u32,
-    /// Whether the client wants more than this.
+    /// Whether the client wants further ranges.
     has_more: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// From the start of a fragment to the end of one, or to the end of all.
+    /// From the start of a fragment to the end of one, or to the end of the body.
     From(u64, Option<u64>),
-    /// So many bytes at the end.
+    /// This many bytes at the end.
     End(u64),
 }
 
-/// A request for more ranges goes past the volume: each may cost the origin a request.
+/// A request with more ranges bypasses the volume, because each range may cost the origin a request.
 const RANGES_MAX: usize = 8;
 
-/// What a 206 means that came for a [`Part`].
+/// The meaning of a 206 that arrived for a [`Part`].
 pub(crate) enum Came {
-    /// All of a small representation: it is as if the origin had answered by 200 with these fields.
+    /// The whole of a small representation, as if the origin had answered 200 with these fields.
     Whole(HeaderMap),
-    /// A part of a large one: whole fragments that have what the client wants, if that is before the end, behind bytes that are skipped.
-    /// With the fields and the length of its 200.
+    /// A part of a large representation: whole fragments after `skipped` bytes. They have what the client wants, unless that lies
+    /// beyond the end. The fields and the length are those of the 200.
     Part { fields: HeaderMap, range: Range<u64>, skipped: u64, length: u64 },
-    /// Bytes at the end, as the client asked for them: too few for whole fragments. What is asked for next may be stored.
+    /// Bytes at the end, as the client asked for them: too few for whole fragments. The next request's response may be stored.
     End,
-    /// Nothing that could be stored.
+    /// Nothing that can be stored.
     Nothing,
 }
 
-/// What of a 206 a client gets that is not answered from the volume.
+/// What a client gets of a 206 when the answer doesn't come from the volume.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Slice {
-    /// All of it.
+    /// The whole 206.
     All,
-    /// `of_body` of its bytes, which are `range` of the representation.
+    /// The bytes `of_body` of its body, which are `range` of the representation.
     Bytes { of_body: Range<u64>, range: Range<u64>, complete_length: Option<u64> },
 }
 
 impl Part {
-    /// None where the request has no range, or too many, or asks for the last no bytes: such a request goes past the volume.
+    /// None if the request has no range, too many ranges, or a suffix range of zero bytes. Such a request bypasses the volume.
     pub(crate) fn of(request: &HeaderMap, pages: &Pages) -> Option<Self> {
         let ranges = ByteRanges::of(request)?;
         let (first, others) = ranges.specs().split_first()?;
@@ -84,7 +84,7 @@ impl Part {
         !self.has_more
     }
 
-    /// The `Range` that asks for it.
+    /// Sets the `Range` that asks for it.
     pub(crate) fn ask(self, request: &mut HeaderMap) {
         let range = match self.place {
             Place::From(start, None) => format!("bytes={start}-"),
@@ -96,7 +96,7 @@ impl Part {
         }
     }
 
-    /// What a 206 brings of the 200, be it what was asked for or not.
+    /// What a 206 brings of the 200, whether or not it is what the cache asked for.
     fn partial(fields: &HeaderMap, received: SystemTime) -> Option<PartialContent> {
         let ContentRange::Satisfied { range, complete_length: Some(_) } = ContentRange::of(fields)? else {
             return None;
@@ -111,15 +111,15 @@ impl Part {
         range.start.next_multiple_of(bytes)..end
     }
 
-    /// What the client gets of a 206 that has these fields: what it wants, as far as that is there. An origin may send other bytes
-    /// than it was asked for (RFC 9110, section 15.3.7).
+    /// What the client gets of a 206 with these fields: the bytes that it wants, as far as the 206 has them. An origin may send
+    /// other bytes than it was asked for (RFC 9110, section 15.3.7).
     ///
-    /// None: the client wants a range behind the end, and its fragment alone has bytes.
+    /// None: the client wants a range beyond the end, and only the fragment around it has bytes.
     pub(crate) fn slice(self, fields: &HeaderMap) -> Option<Slice> {
         let Some(ContentRange::Satisfied { range, complete_length }) = ContentRange::of(fields) else {
             return Some(Slice::All);
         };
-        // Of an unknown length, what came is taken to go up to the end.
+        // If the length is unknown, the bytes count as the end of the body.
         let Some(wanted) = self.wanted.within(complete_length.unwrap_or(range.end)) else {
             return complete_length.is_none().then_some(Slice::All);
         };
@@ -133,7 +133,7 @@ impl Part {
 }
 
 impl<U: Upstream> Visit<U> {
-    /// What came for a part.
+    /// What arrived for a part.
     pub(crate) fn came(&self, part: Part, fields: &HeaderMap, received: SystemTime) -> Came {
         let Some(partial) = Part::partial(fields, received) else { return Came::Nothing };
         let Some(length) = partial.complete_length() else { return Came::Nothing };
@@ -144,7 +144,7 @@ impl<U: Upstream> Visit<U> {
             [range] if *range == (0..length) && is_small => Came::Whole(fields),
             [range] if length <= self.object_bytes_max() && strong_validator::if_range(&fields, received).is_some() => {
                 let kept = part.fragments_in(range, length);
-                // A range that begins behind the end gets 416, for which the length is enough.
+                // A range that begins beyond the end gets a 416, which needs only the length.
                 let suffices = part
                     .wanted
                     .within(length)

@@ -1,12 +1,13 @@
-//! Fragments in a row that come from the origin for all who lack them: who wants a byte that is on its way waits for it.
+//! Adjacent fragments that the origin sends for all requests that lack them. A request for a byte that is about to arrive waits for
+//! it.
 //!
 //! ```text
 //! reach:   |fragment|fragment|fragment|fragment|fragment|
 //!           stored ... gone   ^start ... ^end    not there yet
-//!                              pieces at hand
+//!                              pieces in memory
 //! ```
-//! A piece goes when its fragment is stored: who is behind then looks into the volume. What can't be stored waits for its
-//! readers. So no more than a fragment is at hand, however long the body is, and however slow a reader.
+//! A piece is dropped when its fragment is stored; a slower reader then looks it up in the volume. Pieces that can't be stored wait
+//! for their readers. So at most a fragment is in memory, however long the body and however slow a reader is.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -17,7 +18,7 @@ use bytes::Bytes;
 
 use super::Lack;
 
-/// How far ahead of what has come a reader waits, in bytes, and does not ask the origin by itself.
+/// A reader waits for a byte that is at most this far ahead of what has arrived, and doesn't ask the origin itself.
 const AHEAD_BYTES: u64 = 8 << 20;
 
 /// The runs that are under way, by the prefix of their fragments' keys.
@@ -26,7 +27,7 @@ pub(crate) struct Runs {
     running: Mutex<HashMap<Vec<u8>, Vec<Arc<Run>>>>,
 }
 
-/// Bytes of a body that are asked for, or come.
+/// Bytes of a body that were asked for, or that arrive.
 #[derive(Debug)]
 pub(crate) struct Run {
     reach: Range<u64>,
@@ -43,13 +44,13 @@ struct State {
     pusher: Option<Waker>,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug)]
 enum Stage {
     Coming,
-    /// Nothing more comes, for no reason that others have to mind.
+    /// No more bytes arrive, for a reason that doesn't concern other requests.
     Over,
-    /// Nothing more comes, nor can be had.
+    /// No more bytes arrive, and none are available elsewhere.
     Lacking(Lack),
 }
 
@@ -74,23 +75,23 @@ pub(crate) struct Reader {
     number: usize,
 }
 
-/// What a reader gets.
+/// What a reader gets next.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// These bytes.
     Piece(Bytes),
-    /// What it wants is not at hand any more, or never comes this way.
+    /// The bytes at its position have been dropped, or this run never brings them.
     Elsewhere,
-    /// What it wants can't be had.
+    /// The bytes at its position are unavailable.
     Lack(Lack),
 }
 
-/// What a request for a byte is to do.
+/// What a request for a byte has to do.
 #[derive(Debug)]
 pub(crate) enum Joined {
-    /// Read the body while it comes.
+    /// Read the run while it arrives.
     Follow(Reader),
-    /// Get it.
+    /// Get the run.
     Lead(Lead),
 }
 
@@ -99,12 +100,12 @@ impl Runs {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One who reads on from a position, if that is at hand or will soon be.
+    /// A reader from a position, if its bytes are in memory or will arrive soon.
     pub(crate) fn follow(&self, prefix: &[u8], position: u64) -> Option<Reader> {
         self.running().get(prefix).and_then(|runs| follow(runs, position))
     }
 
-    /// Joins those who get a position, or begins to get it and what is behind it, up to the end of `reach`.
+    /// Joins a run that gets this position, or begins one that gets it and what follows, up to the end of `reach`.
     pub(crate) fn join(self: &Arc<Self>, prefix: &[u8], position: u64, reach: Range<u64>) -> Joined {
         let mut running = self.running();
         let runs = running.entry(prefix.to_vec()).or_default();
@@ -133,7 +134,7 @@ impl Run {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One who reads from a position that is at hand, or not further than so many bytes behind what has come.
+    /// A reader from a position whose bytes are in memory, or that is at most `ahead` bytes beyond what has arrived.
     fn reader(self: &Arc<Self>, position: u64, ahead: u64) -> Option<Reader> {
         let mut state = self.state();
         let near = state.start..state.end.saturating_add(ahead).min(self.reach.end);
@@ -154,7 +155,7 @@ impl State {
         self.readers.iter_mut().flatten().filter_map(|place| place.waker.take()).for_each(Waker::wake);
     }
 
-    /// Lets go on who waits for readers, if none lacks anything.
+    /// Wakes the task that waits for readers, if every reader has all bytes.
     fn wake_pusher(&mut self) {
         if self.is_taken()
             && let Some(pusher) = self.pusher.take()
@@ -163,12 +164,12 @@ impl State {
         }
     }
 
-    /// Whether all who read have all that has come.
+    /// Whether every reader has all bytes that have arrived.
     fn is_taken(&self) -> bool {
         self.readers.iter().flatten().all(|place| place.at >= self.end)
     }
 
-    /// The bytes at hand from a position on, as many as lie in one piece.
+    /// The bytes in memory from a position to the end of their piece.
     fn piece(&self, position: u64) -> Option<Bytes> {
         let mut start = self.start;
         for piece in &self.pieces {
@@ -188,12 +189,12 @@ impl Lead {
         self.run.reach.clone()
     }
 
-    /// One who reads from a position, wherever in the reach it lies.
+    /// A reader from any position within the reach.
     pub(crate) fn reader(&self, position: u64) -> Option<Reader> {
         self.run.reader(position, u64::MAX)
     }
 
-    /// The next bytes.
+    /// Adds the next bytes.
     pub(crate) fn push(&self, piece: Bytes) {
         let mut state = self.run.state();
         state.end += piece.len() as u64;
@@ -201,7 +202,7 @@ impl Lead {
         state.wake_readers();
     }
 
-    /// The bytes up to the end of what has come are stored: who lacks them finds them there.
+    /// All bytes so far are stored. A reader that lacks them finds them in the volume.
     pub(crate) fn let_go(&self) {
         let mut state = self.run.state();
         state.pieces.clear();
@@ -209,17 +210,17 @@ impl Lead {
         state.wake_readers();
     }
 
-    /// What is at hand.
+    /// The pieces in memory.
     pub(crate) fn pieces(&self) -> Vec<Bytes> {
         self.run.state().pieces.iter().cloned().collect()
     }
 
-    /// Whether anybody reads.
+    /// Whether there is a reader.
     pub(crate) fn is_read(&self) -> bool {
         self.run.state().readers.iter().any(Option::is_some)
     }
 
-    /// Waits until all readers have all that has come. It needn't stay at hand then.
+    /// Waits until every reader has all bytes so far. They needn't stay in memory then.
     pub(crate) async fn taken(&self) {
         std::future::poll_fn(|context| {
             let mut state = self.run.state();
@@ -233,7 +234,7 @@ impl Lead {
         self.let_go();
     }
 
-    /// The end of it, before the end of its reach if there is a lack.
+    /// Ends the run; if there is a lack, before the end of its reach.
     pub(crate) fn finish(self, lack: Option<Lack>) {
         self.end(lack.map_or(Stage::Over, Stage::Lacking));
     }
@@ -262,12 +263,12 @@ impl Drop for Lead {
 }
 
 impl Reader {
-    /// Whether it goes on at this position.
+    /// Whether the reader's next byte is at this position.
     pub(crate) fn is_at(&self, position: u64) -> bool {
         self.run.state().readers[self.number].as_ref().is_some_and(|place| place.at == position)
     }
 
-    /// The next bytes, as soon as they come.
+    /// The next bytes, as soon as they arrive.
     pub(crate) async fn next(&mut self) -> Next {
         std::future::poll_fn(|context| {
             let mut state = self.run.state();
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_wants_what_comes_waits_and_who_wants_what_is_far_away_asks() {
+    async fn a_request_waits_for_near_bytes_and_asks_for_far_ones() {
         let runs = Arc::new(Runs::default());
         let reach = 10..AHEAD_BYTES * 3;
         let lead = lead(&runs, reach.clone());
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_stored_goes_and_what_is_not_waits_for_its_readers() {
+    async fn stored_pieces_are_dropped_and_other_pieces_wait_for_their_readers() {
         let runs = Arc::new(Runs::default());
         let lead = lead(&runs, 0..100);
         let (mut quick, mut slow) = (lead.reader(0).unwrap(), lead.reader(0).unwrap());
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lack_is_told_to_all_behind_what_came() {
+    async fn every_reader_beyond_the_arrived_bytes_gets_the_lack() {
         let runs = Arc::new(Runs::default());
         let lead = lead(&runs, 0..100);
         let mut reader = lead.reader(0).unwrap();

@@ -1,4 +1,4 @@
-//! A body in fragments on its way to one client: each fragment is looked up when the client has taken what was before it.
+//! A body in fragments on its way to one client. Each fragment is looked up when the client has taken the one before.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -17,10 +17,10 @@ use crate::cached_body::Draw;
 use crate::upstream::Upstream;
 use crate::visit::Visit;
 
-/// How often a byte is looked for before the body is cut off: it may be evicted between its coming and its reading.
+/// How often a byte is looked up before the body is cut off. It may be evicted between its arrival and its reading.
 const LOOKS_MAX: usize = 4;
 
-/// What is left to send of a body.
+/// The rest of a body that is to be sent.
 pub(crate) struct Sequence<U>(State<U>);
 
 enum State<U> {
@@ -32,13 +32,13 @@ enum State<U> {
 type Looking<U> = Pin<Box<dyn Future<Output = (Box<Left<U>>, Result<Option<Bytes>, Lack>)> + Send>>;
 
 struct Left<U> {
-    /// It was looked for before the head was sent.
+    /// Looked up before the head was sent.
     first: Option<Bytes>,
     segments: VecDeque<Segment>,
     source: Source<U>,
 }
 
-/// Where bytes come from.
+/// Where the bytes come from.
 struct Source<U> {
     visit: Arc<Visit<U>>,
     object: Arc<Object>,
@@ -46,7 +46,7 @@ struct Source<U> {
 }
 
 impl<U: Upstream> Sequence<U> {
-    /// The body of these segments.
+    /// The body with these segments.
     pub(super) fn new(visit: &Arc<Visit<U>>, object: Arc<Object>, segments: Vec<Segment>) -> Self {
         let source = Source { visit: Arc::clone(visit), object, reader: None };
         Self(State::Resting(Box::new(Left { first: None, segments: segments.into(), source })))
@@ -60,7 +60,7 @@ impl<U: Upstream> Sequence<U> {
         self
     }
 
-    /// Looks for the first byte. Only after that the head can be sent with a good conscience.
+    /// Looks up the first byte. Only then is it safe to send the head.
     pub(super) async fn begin(self) -> Result<Self, Lack> {
         let State::Resting(mut left) = self.0 else { return Ok(self) };
         left.first = left.next().await?;
@@ -101,7 +101,7 @@ impl<U: Upstream> Draw for Sequence<U> {
 }
 
 impl<U: Upstream> Left<U> {
-    /// The first byte of the object that is wanted.
+    /// The first byte of the object that the client wants.
     fn position(&self) -> Option<u64> {
         self.segments.iter().find_map(|segment| match segment {
             Segment::Bytes(range) => Some(range.start),
@@ -122,7 +122,7 @@ impl<U: Upstream> Left<U> {
                 if at < range.end {
                     self.segments.push_front(Segment::Bytes(at..range.end));
                 } else {
-                    // Nobody is to wait for one who wants nothing more.
+                    // No run may wait for a reader that wants nothing more.
                     self.source.reader = None;
                 }
                 Ok(Some(bytes))
@@ -132,7 +132,7 @@ impl<U: Upstream> Left<U> {
 }
 
 impl<U: Upstream> Source<U> {
-    /// The first bytes of a range: of those that come, else of those that are stored, else of those that are asked for.
+    /// The first bytes of a range: those that arrive, else those that are stored, else those that the origin is asked for.
     async fn bytes(&mut self, range: &Range<u64>) -> Result<Bytes, Lack> {
         let pages = Arc::clone(&self.visit.pages);
         let object = Arc::clone(&self.object);
@@ -141,7 +141,7 @@ impl<U: Upstream> Source<U> {
             if let Some(bytes) = self.read(range).await? {
                 return Ok(bytes);
             }
-            // What comes is stored before it goes: who finds it not here any more finds it there.
+            // Bytes are stored before the run drops them. So they are in one of the two places.
             self.reader = pages.runs.follow(&object.prefix, range.start);
             if self.reader.is_some() {
                 continue;
@@ -155,7 +155,7 @@ impl<U: Upstream> Source<U> {
             let reach = pages.missing(&object, range.start, range);
             match pages.runs.join(&object.prefix, range.start, reach) {
                 Joined::Follow(reader) => self.reader = Some(reader),
-                // It may have come between the look and the lead.
+                // The fragment may have arrived between the look-up and the lead.
                 Joined::Lead(_) if pages.has_fragment(&object, number) => {}
                 Joined::Lead(lead) => {
                     self.reader = lead.reader(range.start);
@@ -176,7 +176,7 @@ impl<U: Upstream> Source<U> {
     }
 }
 
-/// The part of `bytes`, which begin at `start`, that lies in a range; it has its first byte.
+/// The part of `bytes` that lies in a range. `bytes` begin at `start`, and have the first byte of the range.
 fn cut(bytes: &Bytes, start: u64, range: &Range<u64>) -> Bytes {
     let from = (range.start - start) as usize;
     let to = bytes.len().min((range.end - start) as usize);

@@ -1,4 +1,4 @@
-//! Many requests for the same: one asks, the others wait for it.
+//! Request collapsing: one request asks, and the others for the same key wait for it.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::upstream::Upstream;
 const TURNS: usize = 3;
 
 impl<U: Upstream> Visit<U> {
-    /// Asks the upstream, or waits for somebody who does already.
+    /// Asks the upstream, or waits for a request that already does.
     pub(super) async fn collapse(self: &Arc<Self>, ask: Ask) -> Answered<U> {
         let directives = self.directives;
-        // Who wants an answer of his own doesn't take that of another.
+        // A client that demands a response of its own doesn't share another one.
         if directives.no_cache || directives.no_store || self.is_unstorable() {
             return self.fetch(ask).await;
         }
@@ -35,7 +35,7 @@ impl<U: Upstream> Visit<U> {
                     let names = answer.variant.as_ref().map_or(&[][..], |variant| &variant.names);
                     collapse_key = self.collapse_key_of(names);
                 }
-                // Who comes behind the head takes it as he would take what is stored.
+                // A request that joins after the head judges the response as it would a stored one.
                 Outcome::Answered(answer)
                     if !is_late
                         || reuse::decide(&answer.terms, &directives, self.now(), &self.settings.policy)
@@ -60,21 +60,21 @@ impl<U: Upstream> Visit<U> {
         self.fetch(ask).await
     }
 
-    /// Asks for all who wait in this process; and, where another one asks already, waits for that.
+    /// Asks for all requests that wait in this process. If another process already asks, waits for it first.
     async fn lead(self: &Arc<Self>, ask: Ask, collapse_key: &[u8], mut leader: Leader) -> Answered<U> {
         if self.settings.is_across_processes
             && let Some(claim) = self.pages.claim(collapse_key, self.settings.collapse_timeout).await
         {
             leader.hold(claim);
         }
-        // Another request may have stored the answer between the look and the leader, or the claim.
+        // Another request may have stored the answer since the look-up, or before this one got the claim.
         if let Some(response) = self.stored_by_now().await {
             return Ok(response);
         }
         self.fetch(Ask { leader: Some(leader), ..ask }).await
     }
 
-    /// What another request has stored meanwhile.
+    /// The response that another request has stored meanwhile.
     async fn stored_by_now(self: &Arc<Self>) -> Option<Reply<U::Body>> {
         if !self.pages.has_fresh(&self.key, &self.parts.headers, self.now()).await {
             return None;
@@ -86,7 +86,7 @@ impl<U: Upstream> Visit<U> {
         }
     }
 
-    /// Validates behind the client's back, unless somebody does already.
+    /// Validates in the background, unless another request already does.
     pub(super) async fn refresh(self: &Arc<Self>, collapse_key: Vec<u8>) {
         let Joined::Lead(leader) = self.pages.join(&collapse_key) else { return };
         let selection = self.pages.select(&self.key, &self.parts.headers, self.now()).await;
@@ -94,7 +94,7 @@ impl<U: Upstream> Visit<U> {
         let (stored, leader) = (Some(stored), Some(leader));
         let ask = Ask { collapse_key, stored, leader, is_in_background: true, ..Ask::whole(&[], Forward::Stale) };
         let visit = Arc::clone(self);
-        // What comes of it is in the volume. An error is for nobody.
+        // The result is in the volume. No client gets an error.
         tokio::spawn(async move { drop(visit.fetch(ask).await) });
     }
 }

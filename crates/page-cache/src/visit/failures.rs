@@ -1,8 +1,8 @@
-//! Failures that are remembered, so that not everybody waits for the same one: negative entries, of a few bytes.
+//! Remembered failures, as negative entries of a few bytes. They keep every request from waiting for the same failure.
 //!
-//! Remembered so is that the upstream gave no answer, where the front door says for how long ([`Upstream::failure_ttl`]); and an
-//! error (404, 410, 5xx) without a body, which is the same for all, and whose time only the policy says. Any other error is stored as
-//! any response is.
+//! There are two kinds. One: the upstream gave no answer, and the front door says how long to remember that
+//! ([`Upstream::failure_ttl`]). The other: an error (404, 410, 5xx) without a body, which is the same for all clients, and whose
+//! time only the policy says. Any other error is stored as any response is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::reply::{self, Reply};
 use crate::upstream::Upstream;
 
 impl<U: Upstream> Visit<U> {
-    /// The answer that a failure stands for.
+    /// The response that a failure stands for.
     pub(super) fn remembered(&self, status: StatusCode, left: Duration) -> Reply<U::Body> {
         let mut response = reply::error(status, "this was so a short time ago, and is remembered");
         let told = CacheStatus::hit().ttl(left.as_secs() as i64).detail("negative");
@@ -27,7 +27,7 @@ impl<U: Upstream> Visit<U> {
         response
     }
 
-    /// How long an answer is remembered by its status alone: an error without a body, of which the upstream says no time.
+    /// How long a response is remembered by its status alone: an error without a body, for which the upstream gives no time.
     pub(super) fn ttl_of_bare(&self, status: StatusCode, length: Option<u64>, storable: &Storable) -> Option<Duration> {
         let is_error = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) || status.is_server_error();
         let is_bare = is_error
@@ -38,11 +38,11 @@ impl<U: Upstream> Visit<U> {
         is_bare.then(|| Duration::from_secs(storable.terms.lifetime_seconds.into()))
     }
 
-    /// Remembers a failure under these tags. False: something is stored, which is worth more, or it was purged since.
+    /// Remembers a failure under these tags. False: a stored response is worth more, or a purge has come since.
     pub(super) async fn remember(&self, (status, ttl): (StatusCode, Duration), tags: Vec<String>, mark: Mark) -> bool {
         let (pages, key) = (Arc::clone(&self.pages), self.key.clone());
         let remembering = move || {
-            // Somebody else may have had an answer meanwhile.
+            // Another request may have had an answer meanwhile.
             if pages.recent_purges.since(mark).is_some() || pages.store.has(&key, |_| true) {
                 return false;
             }
@@ -54,7 +54,7 @@ impl<U: Upstream> Visit<U> {
             }
             kept.is_some()
         };
-        // Its thread has logged a panic already.
+        // The thread has already logged its panic.
         tokio::task::spawn_blocking(remembering).await.unwrap_or(false)
     }
 }

@@ -1,4 +1,4 @@
-//! Asking the upstream, and what its answer means.
+//! Requests to the upstream, and what the answers mean.
 
 use std::sync::Arc;
 
@@ -22,15 +22,15 @@ use crate::upstream::{Failure, Question, Rules, Upstream};
 /// When the upstream was asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
-    /// The times of the question and its answer.
+    /// The times of the request and its answer.
     pub exchange: Exchange,
-    /// What was purged when it was asked.
+    /// The mark of purges when the upstream was asked.
     pub mark: Mark,
 }
 
 impl<U: Upstream> Visit<U> {
-    /// Asks for the whole response, or whether the stored one is still right: whatever the client has already, others may have
-    /// nothing.
+    /// Asks for the whole response, or validates the stored one. The client's own conditions don't count, because other clients may
+    /// have no copy.
     pub(super) async fn fetch(self: &Arc<Self>, mut ask: Ask) -> Answered<U> {
         let mark = self.pages.mark(&self.address);
         loop {
@@ -48,7 +48,7 @@ impl<U: Upstream> Visit<U> {
             let outcome = validation::interpret(told, &candidates(ask.stored.as_deref()));
             match (outcome, ask.stored.take()) {
                 (Outcome::Updates(_), Some(stored)) => {
-                    // What is stored is still right (RFC 9111, section 4.3.4).
+                    // The stored response is still right (RFC 9111, section 4.3.4).
                     let fields = update::updated(&stored.found.head.fields, &head.headers);
                     let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
                     if let Some(stored) = self.renew(stored, fields, asked).await
@@ -56,10 +56,10 @@ impl<U: Upstream> Visit<U> {
                     {
                         return Ok(response);
                     }
-                    // It is right, and there is too little of it: once more, for all of it.
+                    // It is right, but it is only a part. Ask again for all of it.
                     ask.why = Forward::Partial;
                 }
-                // It answers a question that was not asked any more: once without it.
+                // The answer is to a condition that no longer holds. Ask once without it.
                 (Outcome::AskAgain | Outcome::Updates(_), _) if is_question => {}
                 (Outcome::Fails, Some(stored)) if ask.on_failure.error.is_some() => {
                     let status = CacheStatus::hit().detail("stale-if-error");
@@ -77,7 +77,7 @@ impl<U: Upstream> Visit<U> {
                         StatusCode::PARTIAL_CONTENT => {
                             self.receive_part(ask, part, (head, body), rules.is_opaque, asked).await
                         }
-                        // It is of the range alone that was asked for.
+                        // The answer is to the range alone.
                         StatusCode::RANGE_NOT_SATISFIABLE => {
                             let status = CacheStatus::forwarded(ask.why).detail("range");
                             if part.is_all() {
@@ -93,7 +93,7 @@ impl<U: Upstream> Visit<U> {
         }
     }
 
-    /// The fields that the upstream is asked with, and whether they ask if what is stored is still right.
+    /// The fields of the request to the upstream, and whether they validate the stored response.
     fn question(&self, ask: &Ask) -> (HeaderMap, bool) {
         let mut fields = self.upstream.fields(&self.parts);
         if ask.as_it_came {
@@ -130,7 +130,7 @@ impl<U: Upstream> Visit<U> {
         if let Some(response) = self.stale_instead(ask.stored, ask.on_failure, &failure).await {
             return Ok(response);
         }
-        // What is stored and stale is worth more than the memory of a failure.
+        // A stale response is worth more than a remembered failure.
         if is_nothing_there
             && failure.status.is_server_error()
             && let Some(ttl) = self.upstream.failure_ttl(&failure)
@@ -141,7 +141,7 @@ impl<U: Upstream> Visit<U> {
         Err(Unanswered { error, status: CacheStatus::forwarded(ask.why) })
     }
 
-    /// What is stored, where it may be sent although the upstream gave no answer (RFC 9111, section 4.2.4).
+    /// The stored response, if it may be sent although the upstream gave no answer (RFC 9111, section 4.2.4).
     pub(super) async fn stale_instead(
         self: &Arc<Self>,
         stored: Option<Box<Stored>>,
@@ -153,8 +153,8 @@ impl<U: Upstream> Visit<U> {
         self.hit(stored, CacheStatus::hit().detail(failure.detail)).await.ok()
     }
 
-    /// Gives a stored response other fields, and what follows from them, or removes it where it may no longer be kept. It comes back as
-    /// it is now; None where writing it panicked.
+    /// Gives a stored response other fields, with all that follows from them; removes it if it may no longer be kept. Returns it as
+    /// it is now. None if the write panicked.
     pub(crate) async fn renew(
         &self,
         mut stored: Box<Stored>,
@@ -162,7 +162,7 @@ impl<U: Upstream> Visit<U> {
         asked: Asked,
     ) -> Option<Box<Stored>> {
         let status = stored.found.head.status;
-        // Its tags are those of when its body came.
+        // It keeps the tags from when its body arrived.
         let rules = self.rules(status, &mut fields, &mut Extensions::new());
         match self.judge(&rules, (status, &fields), asked.exchange) {
             Ok(storable) => {
@@ -188,7 +188,7 @@ impl<U: Upstream> Visit<U> {
     }
 }
 
-/// Without a length where its status forbids one (204), or where it is that of another response (304; RFC 9110, section 8.6).
+/// Removes the length if its status forbids one (204), or if it is that of another response (304; RFC 9110, section 8.6).
 pub(super) fn without_false_length<B>(mut response: Response<B>) -> Response<B> {
     if !answer::has_length(response.status()) {
         response.headers_mut().remove(CONTENT_LENGTH);
@@ -196,7 +196,7 @@ pub(super) fn without_false_length<B>(mut response: Response<B>) -> Response<B> 
     response
 }
 
-/// What is stored has to say when it was made (RFC 9110, section 6.6.1).
+/// A stored response has to say when it was made (RFC 9110, section 6.6.1).
 pub(crate) fn date(fields: &mut HeaderMap, exchange: Exchange) {
     if !fields.contains_key(DATE)
         && let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(exchange.received))

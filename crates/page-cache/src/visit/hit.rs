@@ -1,4 +1,4 @@
-//! Answers out of the volume, and those that somebody else's request brings.
+//! Answers from the volume, and those that another request brings.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -16,17 +16,17 @@ use crate::reply::{self, Reply};
 use crate::selection::Stored;
 use crate::upstream::Upstream;
 
-/// How fresh a stored response is at the moment when it is sent.
+/// How fresh a stored response is when it is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Freshness {
     /// The seconds of `Age`.
     pub age: u64,
-    /// For how many seconds it is fresh yet; less than none: it has been stale for so long.
+    /// How many more seconds it is fresh. Below zero: how long it has been stale.
     pub left: i64,
 }
 
 impl Freshness {
-    /// That of a response with these terms.
+    /// The freshness of a response with these terms.
     #[inline]
     pub fn of(terms: &Terms, now: SystemTime) -> Self {
         let age = terms.age(now).as_secs();
@@ -39,7 +39,7 @@ impl Freshness {
 }
 
 impl<U: Upstream> Visit<U> {
-    /// A stored response, whole, in part, or 304 (RFC 9111, section 4.3.2).
+    /// Answers with a stored response: whole, in part, or 304 (RFC 9111, section 4.3.2).
     pub(super) async fn hit(
         self: &Arc<Self>,
         mut stored: Box<Stored>,
@@ -72,7 +72,7 @@ impl<U: Upstream> Visit<U> {
         self.answer_in_fragments(Arc::new(object), told).await
     }
 
-    /// The answer to a request that waited for another one's. `None` if the start of the body is gone.
+    /// Answers a request that waited for another one. `None` if the start of the body is gone.
     pub(super) async fn follow(self: &Arc<Self>, answer: &Arc<Answer>, why: Forward) -> Option<Reply<U::Body>> {
         let now = self.now();
         let freshness = Freshness::of(&answer.terms, now);

@@ -1,4 +1,4 @@
-//! Whether an answer is stored, as what, and in whose place.
+//! Whether a response is stored, in which form, and in place of which others.
 
 use eyewall_http::field::vary::Vary;
 use eyewall_http::message::{self, Exchange};
@@ -13,16 +13,16 @@ use crate::pages;
 use crate::settings::Place;
 use crate::upstream::{Rules, Upstream};
 
-/// Why an answer is not stored.
+/// Why a response is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// The front door says so.
+    /// The front door refuses it.
     Rule,
-    /// Its transfer coding is none that is known: what its bytes are is unknown.
+    /// Its transfer coding is unknown, so the cache can't know its content.
     Coding,
-    /// It is an error, and what is stored is worth more.
+    /// It is an error, and the stored response is worth more.
     KeepsStored,
-    /// It, or one of its fields, is longer than may be.
+    /// The response, or one of its fields, is too long.
     TooLarge,
     Http(NotStored),
 }
@@ -39,7 +39,8 @@ impl Refused {
         }
     }
 
-    /// Whether the answer to another request for the same might be stored: then this one is no reason to give up what is there.
+    /// Whether the refusal concerns this request only. Then the answer to another request for the same key may be stored, and the
+    /// stored response stays.
     pub(super) fn is_of_request(self) -> bool {
         match self {
             Self::Rule | Self::KeepsStored => true,
@@ -49,18 +50,18 @@ impl Refused {
     }
 }
 
-/// As what an answer is stored.
+/// The entry that a response becomes.
 pub(super) struct Entry {
     pub(super) head: Head,
     pub(super) tags: Vec<String>,
-    /// How long the body may be beside these, as one entry.
+    /// The greatest length of the body as one entry, with this head and these tags.
     pub(super) whole_bytes_max: u64,
-    /// How long it may be in fragments, if it may be stored so.
+    /// The greatest length of the body in fragments, if it may be stored so.
     pub(super) object_bytes_max: Option<u64>,
 }
 
 impl<U: Upstream> Visit<U> {
-    /// Whether a response may be stored, and on which terms; else why not.
+    /// Whether a response may be stored, and on which terms; otherwise why not.
     pub(super) fn judge(
         &self,
         rules: &Rules<'_>,
@@ -70,7 +71,7 @@ impl<U: Upstream> Visit<U> {
         if rules.is_refused {
             return Err(Refused::Rule);
         }
-        // A HEAD renews what is stored for a GET, and a POST's answer is only asked about where it is that to a GET.
+        // A HEAD renews the response to a GET. The answer to a POST is judged only if it is one to a GET.
         let request = message::Request { method: &self.method(), fields: &self.parts.headers };
         let told = message::Response { status, fields };
         match storing::judge(request, told, exchange, &rules.policy).map_err(Refused::Http)? {
@@ -83,15 +84,15 @@ impl<U: Upstream> Visit<U> {
         matches!(vary, Vary::Fields(names) if names.iter().any(|name| self.upstream.is_hidden(name)))
     }
 
-    /// How long a body may be that is stored, however it is.
+    /// The greatest length of a stored body, in one entry or in fragments.
     pub(crate) fn object_bytes_max(&self) -> u64 {
         self.pages.object_bytes_max().min(self.settings.body_bytes_max)
     }
 
-    /// As what an answer is stored whose body has this length, if that is known.
+    /// The entry for a response whose body has this length, if it is known.
     ///
     /// # Errors
-    /// Its fields are longer than an entry can tell, or its body is longer than may be.
+    /// The fields are too long for an entry, or the body is too long.
     pub(super) fn entry(
         &self,
         (status, fields): (StatusCode, &HeaderMap),
@@ -105,7 +106,8 @@ impl<U: Upstream> Visit<U> {
         let selecting = pages::variant(storable, &self.parts.headers).map_or(0, |variant| variant.selecting_key.len());
         let beside = self.pages.store.value_bytes_max(&self.key, &head, &tags);
         let entry_bytes_max = beside.and_then(|most| most.checked_sub(selecting as u64)).ok_or(Refused::TooLarge)?;
-        // What is made on demand, and can't be asked for in parts, would have to be made anew for each fragment that is gone.
+        // An upstream that makes its responses on demand, and sends no parts, would have to make the response again for each
+        // missing fragment.
         let may_be_fragmented = match self.settings.place {
             Place::Gateway => true,
             Place::Origin => may_be_asked_for && length.is_some(),
@@ -122,8 +124,8 @@ impl<U: Upstream> Visit<U> {
         Ok(Entry { head, tags, whole_bytes_max, object_bytes_max })
     }
 
-    /// Whether what is stored keeps its place against an answer: it is an error, and something that it would take the place of may
-    /// still be sent to others, or was stored meanwhile.
+    /// Whether a stored response keeps its place against an answer. That is so if the answer is an error, and the response that it
+    /// would replace may still be sent to other clients. It is also so if another response was stored meanwhile.
     pub(super) async fn keeps_stored(&self, status: StatusCode, storable: &Storable) -> bool {
         if !status.is_client_error() && !status.is_server_error() {
             return false;

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! request ──> select among what is stored ──> may it be used?
-//!               fresh, or stale and allowed ──────> hit; behind the client's back it may be validated; fragments that
-//!                                                     are missing are asked for as they are wanted
+//!               fresh, or stale and allowed ──────> hit; the cache may validate it in the background, and asks for
+//!                                                     missing fragments when the client gets there
 //!               to be validated, or nothing there ─> join the request for the key
-//!                                                     somebody asks already: wait, read its body, or look again
-//!                                                     first: fetch ──304──> renew what is stored, hit
+//!                                                     another request asks: wait, read its body, or look again
+//!                                                     first: fetch ──304──> renew the stored response, hit
 //!                                                              └200, 206─> judge: fill, or pass on
 //! ```
-//! Which of these it is, `eyewall-http` decides; here are the volume, the upstream and the clock.
+//! `eyewall-http` decides among these. This module has the volume, the upstream and the clock.
 
 mod collapse;
 mod failures;
@@ -50,59 +50,60 @@ pub use hit::Freshness;
 pub use pass::Invalidated;
 pub use prescribed::Prescribed;
 
-/// A request, with all that it takes to answer it.
+/// A request, with all that is needed to answer it.
 #[derive(Debug)]
 pub struct Visit<U> {
-    /// What is stored.
+    /// The stored responses.
     pub pages: Arc<Pages>,
-    /// How the front door wants its cache to work.
+    /// The settings of the front door.
     pub settings: Arc<Settings>,
-    /// Whoever makes the answers that are not stored.
+    /// The upstream.
     pub upstream: U,
     /// The head of the request.
     pub parts: Parts,
     /// The key of its address.
     pub address: String,
-    /// The key of its answer, which begins with that of its address.
+    /// The key of its response, which begins with the key of its address.
     pub key: Vec<u8>,
-    /// What all responses of the address carry as a tag, where it has several keys.
+    /// The tag of all responses of the address, if it has several keys.
     pub address_tag: Option<String>,
-    /// What is asked about, of a QUERY.
+    /// The content of a QUERY.
     pub content: Option<Bytes>,
-    /// What the client demands of the cache, as far as the front door lets it.
+    /// The client's demands on the cache, as far as the front door allows them.
     pub directives: RequestDirectives,
 }
 
-/// The answer to a request; or why there is none, for the front door to tell.
+/// The answer to a request, or the reason why there is none, for the front door to report.
 pub type Answered<U> = Result<Reply<<U as Upstream>::Body>, Unanswered<<U as Upstream>::Error>>;
 
-/// The upstream gave no answer, and nothing that is stored may take its place.
+/// The upstream gave no answer, and no stored response may take its place.
 #[derive(Debug)]
 pub struct Unanswered<E> {
-    /// What the upstream said.
+    /// The error of the upstream.
     pub error: E,
     /// What the cache did.
     pub status: CacheStatus,
 }
 
-/// What the upstream is asked for, and why.
+/// What to ask the upstream for, and why.
 pub(crate) struct Ask {
-    /// Under which requests wait for one another: the key, and what its responses are known to vary by.
+    /// Requests with the same collapse key wait for one another. It is the key with the fields that its responses are known to vary
+    /// by.
     collapse_key: Vec<u8>,
     why: Forward,
-    /// What is to be validated.
+    /// The response to validate.
     stored: Option<Box<Stored>>,
-    /// Where a client wants a range of what isn't stored: what of it is asked for.
+    /// The part to ask for, if a client wants a range of a response that isn't stored.
     part: Option<Part>,
     on_failure: OnFailure,
-    /// With the client's own conditions: the answer isn't likely to be for others.
+    /// With the client's own conditions: the answer is probably of no use to other requests.
     as_it_came: bool,
     /// No client waits for the answer.
     is_in_background: bool,
     leader: Option<Leader>,
 }
 
-/// What is to be done about a request.
+/// What to do about a request.
 enum Plan<B> {
     Answer(Box<Reply<B>>),
     Hit(Box<Stored>),
@@ -110,7 +111,7 @@ enum Plan<B> {
 }
 
 impl Ask {
-    /// For all of it, as if nothing were stored.
+    /// Asks for all of it, as if nothing were stored.
     fn whole(key: &[u8], why: Forward) -> Self {
         Self {
             collapse_key: key.to_vec(),
@@ -126,7 +127,7 @@ impl Ask {
 }
 
 impl<U: Upstream> Visit<U> {
-    /// A request without content, whose address has this key.
+    /// A request without content. `address` is the key of its address.
     pub fn new((pages, settings): (&Arc<Pages>, &Arc<Settings>), upstream: U, parts: Parts, address: String) -> Self {
         Self {
             pages: Arc::clone(pages),
@@ -143,7 +144,7 @@ impl<U: Upstream> Visit<U> {
 
     /// Answers a GET, a HEAD or a QUERY.
     ///
-    /// A hit needs little of what a miss does. The futures of everything except a hit are on the heap: each caller moves the future of this
+    /// The hit path is small. The futures of everything except a hit are on the heap, because each caller moves the future of this
     /// function once, whatever becomes of the request.
     ///
     /// # Errors
@@ -176,7 +177,8 @@ impl<U: Upstream> Visit<U> {
             Place::Gateway => {}
             Place::Origin => {
                 ask.as_it_came = ask.stored.is_none() && self.is_unstorable();
-                // Of what isn't stored, the upstream makes a part itself, if it can: nobody else could do with it.
+                // The upstream itself makes a part of a response that can't be stored in parts, if it can. No other request could
+                // use the part.
                 if ask.as_it_came || is_ranged {
                     return Box::pin(self.fetch(*ask)).await;
                 }
@@ -185,7 +187,7 @@ impl<U: Upstream> Visit<U> {
         Box::pin(self.collapse(*ask)).await
     }
 
-    /// What the volume, and the terms of what is there, make of a request.
+    /// The plan for a request, by the entries of the volume and their terms.
     async fn plan(self: &Arc<Self>) -> Plan<U::Body> {
         let (key, directives) = (&self.key, self.directives);
         let ask = |why, collapse_key, stored, on_failure| {
@@ -227,32 +229,32 @@ impl<U: Upstream> Visit<U> {
         self.settings.now()
     }
 
-    /// Whether the last answer of this key could not be stored.
+    /// Whether the last answer for this key could not be stored.
     fn is_unstorable(&self) -> bool {
         self.pages.unstorable.contains(&self.key)
     }
 
-    /// Under which requests wait for one another whose responses vary by these fields.
+    /// The collapse key of requests whose responses vary by these fields.
     fn collapse_key_of(&self, names: &[HeaderName]) -> Vec<u8> {
         let variant = Variant::of(names, &self.parts.headers);
         [&self.key, &b" "[..], &variant.selecting_key].concat()
     }
 
-    /// The method by which the upstream is asked for what may be stored.
+    /// The method of a request to the upstream whose answer may be stored.
     pub(crate) fn method(&self) -> Method {
         if self.content.is_some() { Method::QUERY } else { Method::GET }
     }
 
-    /// Which preconditions of requests are the cache's to evaluate, for a stored response.
+    /// Which preconditions the cache evaluates for a stored response.
     pub(crate) fn role(&self, terms: &Terms) -> Role {
         match self.settings.place {
             Place::Origin if !terms.fresh_for(self.now()).is_zero() => Role::CacheOfOrigin,
-            // Of what isn't fresh, the client may know more than this cache does.
+            // If the response isn't fresh, the client may know a newer one than this cache does.
             Place::Origin | Place::Gateway => Role::Cache,
         }
     }
 
-    /// A response of the upstream as its client gets it.
+    /// The client's response for one of the upstream.
     fn response_of(&self, head: response::Parts, body: CachedBody<U::Body>) -> Reply<U::Body> {
         let mut response = reply::response(head.status, head.headers, body);
         if self.settings.place == Place::Origin {
@@ -262,7 +264,7 @@ impl<U: Upstream> Visit<U> {
         response
     }
 
-    /// Writes what went with a response: through where it came, and what the cache did.
+    /// Adds the fields of the cache to a response: the connections that it passed, and what the cache did.
     pub fn finish(&self, fields: &mut HeaderMap, received: Version, status: &CacheStatus) {
         self.upstream.sign(fields, received);
         self.tell(fields, status);
@@ -274,7 +276,7 @@ impl<U: Upstream> Visit<U> {
         }
     }
 
-    /// The response that stands for a failure.
+    /// The response for a failure.
     pub fn failed(&self, failure: &Failure, status: CacheStatus) -> Reply<U::Body> {
         let mut response = reply::error(failure.status, &failure.words);
         self.tell(response.headers_mut(), &status.detail(failure.detail));

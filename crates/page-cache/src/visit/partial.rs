@@ -1,4 +1,4 @@
-//! Answers of which a part was asked for (RFC 9111, section 3.3).
+//! Responses to requests for a part (RFC 9111, section 3.3).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::reply::{self, Reply};
 use crate::upstream::Upstream;
 
 impl<U: Upstream> Visit<U> {
-    /// A 206 to a request for whole fragments. `is_opaque`: it is unknown what its bytes are.
+    /// Receives a 206 to a request for whole fragments. `is_opaque`: the encoding of its bytes is unknown.
     pub(super) async fn receive_part(
         self: &Arc<Self>,
         mut ask: Ask,
@@ -40,7 +40,7 @@ impl<U: Upstream> Visit<U> {
             Came::Nothing => None,
         };
         if let Some((mut fields, length, range, skipped)) = came.filter(|_| !is_opaque)
-            // The rules mean the whole response, of which this is a part.
+            // The rules are for the whole response, of which this is a part.
             && let rules = self.rules(StatusCode::OK, &mut fields, &mut head.extensions)
             && let Ok(storable) = self.judge(&rules, (StatusCode::OK, &fields), asked.exchange)
             && let Ok(entry) =
@@ -53,12 +53,12 @@ impl<U: Upstream> Visit<U> {
             return Ok(self.store(ask, coming, asked).await);
         }
         if may_be_stored {
-            // The requests that wait for this one can't use it; without this, they would go one after the other.
+            // The requests that wait for this one can't use its answer. Without this, they would ask one after the other.
             if let Some(leader) = ask.leader.take() {
                 leader.alone();
             }
         } else {
-            // The next request for a range goes straight past the volume.
+            // The next request for a range bypasses the volume at once.
             self.pages.unstorable.insert(&self.key);
         }
         let status = CacheStatus::forwarded(ask.why).detail("range");
@@ -72,7 +72,7 @@ impl<U: Upstream> Visit<U> {
                 Ok(reply::not_modified(&head.headers))
             }
             (Outcome::Partial(_), Some(slice)) => Ok(self.answer_with_slice(slice, (head, body), status)),
-            // `If-Range` makes the client want all of it, or the upstream has to refuse the range.
+            // `If-Range` means that the client wants all of it, or the upstream has to refuse the range.
             (Outcome::Partial(_) | Outcome::Proceed | Outcome::Failed, _) => {
                 drop(body);
                 self.pass(status, None).await
@@ -80,7 +80,7 @@ impl<U: Upstream> Visit<U> {
         }
     }
 
-    /// What the client wanted of a 206 that isn't stored.
+    /// The part that the client wanted of a 206 that isn't stored.
     fn answer_with_slice(
         &self,
         slice: Slice,
@@ -102,7 +102,7 @@ impl<U: Upstream> Visit<U> {
     }
 }
 
-/// The head of the whole response, of which a part comes under this head.
+/// The head of the whole response that a part with this head belongs to.
 fn head_of_whole(part: &response::Parts, fields: HeaderMap) -> response::Parts {
     let mut whole = part.clone();
     (whole.status, whole.headers) = (StatusCode::OK, fields);

@@ -1,4 +1,4 @@
-//! Requests that go past the volume: what can't be answered from it, and what changes what is stored.
+//! Requests that bypass the volume: those that it can't answer, and those that change stored responses.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::store::PurgeTarget;
 use crate::upstream::Upstream;
 
 impl<U: Upstream> Visit<U> {
-    /// Past the volume, with the client's own conditions. The answer to a HEAD tells whether `stored` is still right; if the
-    /// upstream gives none, the stored head is sent where that is allowed.
+    /// Asks the upstream with the client's own conditions, past the volume. The answer to a HEAD tells whether `stored` is still
+    /// right. If there is no answer, the stored head is sent where that is allowed.
     ///
     /// # Errors
     /// [`Unanswered`].
@@ -50,7 +50,7 @@ impl<U: Upstream> Visit<U> {
         stale.ok_or(Unanswered { error, status })
     }
 
-    /// The answer to a HEAD, and what it says of what is stored (RFC 9111, section 4.3.5).
+    /// Renews or removes the stored response by the answer to a HEAD (RFC 9111, section 4.3.5).
     async fn freshen_with_head(&self, stored: Box<Stored>, answer: &response::Parts, asked: Asked) {
         let length = Some(stored.length());
         match update::effect_of_head(&stored.found.head.fields, length, answer.status, &answer.headers) {
@@ -79,8 +79,8 @@ impl<U: Upstream> Visit<U> {
         self.response_of(head, body)
     }
 
-    /// An answer to a request that was not asked for by the cache, and is one to a GET for the same address: into the volume, if it may
-    /// be stored, and to the client.
+    /// Receives an answer that the cache did not ask for, but that is one to a GET for the same address. Stores it if that is
+    /// allowed, and returns it for the client.
     pub async fn receive_unasked(
         self: &Arc<Self>,
         why: Forward,
@@ -94,7 +94,7 @@ impl<U: Upstream> Visit<U> {
     }
 }
 
-/// What a change has made wrong (RFC 9111, section 4.4; RFC 9875, section 3).
+/// What a change invalidates (RFC 9111, section 4.4; RFC 9875, section 3).
 #[derive(Debug)]
 pub struct Invalidated {
     /// Addresses.
@@ -104,19 +104,19 @@ pub struct Invalidated {
 }
 
 impl Invalidated {
-    /// What a request by this method for `target` has made wrong, as its answer says.
+    /// What a request by this method for `target` invalidates, according to its answer.
     pub fn by(method: &Method, target: &Uri, status: StatusCode, answer: &HeaderMap) -> Self {
         let uris = invalidation::invalidated(method, target, status, answer);
         Self { uris, groups: groups::invalidated(method, answer) }
     }
 
-    /// Whether nothing is.
+    /// Whether it invalidates nothing.
     pub fn is_empty(&self) -> bool {
         self.uris.is_empty() && self.groups.is_empty()
     }
 
-    /// Purges it. `group` is the tag of a group, `many` the tag of what has too many of them, and `address` the key of an address with
-    /// the tag that all of its responses carry. It can wait for other writers.
+    /// Purges all of it. `group` makes the tag of a group, `many` the tag of responses with too many groups. `address` makes the
+    /// key of an address, with the tag of all its responses. It can wait for other writers.
     pub fn purge(
         &self,
         pages: &Pages,

@@ -1,5 +1,5 @@
-//! Answers that are stored because the front door says so, and for as long as it says: HTTP's own rules say nothing of them. Calls of
-//! gRPC are such requests: each is a POST, and tells by its trailers how it went.
+//! Responses that are stored because the front door says so, and for the time that it says. HTTP's own rules don't cover them.
+//! Calls of gRPC are such requests: each is a POST, and its trailers report its outcome.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -21,22 +21,22 @@ use crate::selection::Stored;
 use crate::store::Store;
 use crate::upstream::Upstream;
 
-/// How the answers to a request are stored.
+/// How the responses to a request are stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Prescribed {
-    /// For how long they are fresh.
+    /// How long they are fresh.
     pub ttl: Duration,
-    /// Whether one with this head may be stored.
+    /// Whether a response with this head may be stored.
     pub takes_head: fn(&response::Parts) -> bool,
-    /// Whether one with these trailers may be.
+    /// Whether a response with these trailers may be stored.
     pub takes_trailers: fn(&HeaderMap) -> bool,
 }
 
 impl<U: Upstream> Visit<U> {
-    /// The answer that is stored under the key of this request, or comes; else that of the upstream.
+    /// The response that is stored under the key of this request, or arrives for another request; otherwise that of the upstream.
     ///
     /// # Errors
-    /// Those of the upstream.
+    /// Errors of the upstream.
     pub async fn answer_prescribed(&self, how: Prescribed) -> Result<Reply<U::Body>, U::Error> {
         match self.found_or_coming().await {
             Ok(response) => Ok(response),
@@ -44,9 +44,9 @@ impl<U: Upstream> Visit<U> {
         }
     }
 
-    /// The answer that is stored, or comes; else the right to ask for it, or nothing, to ask for this request alone.
+    /// The response that is stored or arrives. Otherwise the right to ask for it; or None, if this request asks for itself alone.
     async fn found_or_coming(&self) -> Result<Reply<U::Body>, Option<Leader>> {
-        // One that waits, and then takes the place of who gave up.
+        // A second round, for a request that waited and takes the place of one that gave up.
         for _ in 0..2 {
             if let Some(stored) = self.fresh_by_key().await {
                 let (trailers, head) = (stored.trailers(), stored.found.head.clone());

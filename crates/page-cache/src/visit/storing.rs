@@ -1,4 +1,4 @@
-//! Answers of the upstream: into the volume, if they may be stored, as one entry or in fragments; and to the client.
+//! Responses of the upstream on their way to the client and, if they may be stored, into the volume: as one entry, or in fragments.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,24 +29,24 @@ use crate::settings::Place;
 use crate::upstream::{Failure, Rules, Upstream};
 use crate::visit::Freshness;
 
-/// An answer that may be stored, of which the head has come.
+/// A response that may be stored. Its head has arrived.
 pub(super) struct Coming<B> {
     pub(super) head: response::Parts,
     pub(super) body: B,
     pub(super) storable: Storable,
     pub(super) entry: Entry,
-    /// How long the whole body is, if that is known.
+    /// The length of the whole body, if it is known.
     pub(super) length: Option<u64>,
-    /// What of it comes, if not all.
+    /// The range that arrives, if not all.
     pub(super) range: Option<Range<u64>>,
-    /// How many bytes come before that.
+    /// The number of bytes before that range.
     pub(super) skipped: u64,
-    /// What the upstream said.
+    /// The status of the upstream's response.
     pub(super) forward_status: StatusCode,
 }
 
 impl<U: Upstream> Visit<U> {
-    /// An answer to what was asked.
+    /// Receives the answer of the upstream.
     pub(super) async fn receive(
         self: &Arc<Self>,
         ask: Ask,
@@ -57,7 +57,7 @@ impl<U: Upstream> Visit<U> {
         let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
         let length = length(&head, &body);
         let why_not = match self.judge(&rules, (head.status, &head.headers), asked.exchange) {
-            // Nobody asked for a part, or who did has it.
+            // No client wanted a part, or the client that did has it.
             Ok(_) if head.status == StatusCode::PARTIAL_CONTENT => Refused::Http(NotStored::Partial),
             Ok(storable) if self.keeps_stored(head.status, &storable).await => Refused::KeepsStored,
             Ok(_) if rules.is_opaque => Refused::Coding,
@@ -84,7 +84,7 @@ impl<U: Upstream> Visit<U> {
         self.coming((head, body), asked.exchange)
     }
 
-    /// An error that is remembered by its status alone.
+    /// Receives an error that is remembered by its status alone.
     async fn receive_bare(
         self: &Arc<Self>,
         ask: Ask,
@@ -106,12 +106,12 @@ impl<U: Upstream> Visit<U> {
         self.coming((head, CachedBody::empty()), asked.exchange)
     }
 
-    /// Takes note of an answer that isn't stored.
+    /// Notes that an answer isn't stored.
     async fn refuse(&self, ask: Ask, status: StatusCode, why_not: Refused) {
-        // In an origin, a client's own range or condition may have made it, which says nothing of the whole.
+        // In an origin, the answer may be due to a client's own range or condition, and says nothing of the whole.
         let is_whole = self.settings.place == Place::Gateway
             || !matches!(status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED);
-        // An upstream in trouble is helped by waiting, and its answers will be storable again.
+        // An upstream in trouble is helped by requests that wait, and its later answers may be stored again.
         let withstands = |stored: &Stored| stored.withstands(status, &self.settings.policy, self.now());
         let is_replaced = !ask.stored.as_deref().is_some_and(withstands) && !why_not.is_of_request();
         if is_replaced && is_whole && !status.is_server_error() {
@@ -125,7 +125,7 @@ impl<U: Upstream> Visit<U> {
         }
     }
 
-    /// Stores what comes, and answers with it.
+    /// Stores a response while it arrives, and answers with it.
     pub(super) async fn store(self: &Arc<Self>, ask: Ask, coming: Coming<U::Body>, asked: Asked) -> Reply<U::Body> {
         let Entry { head: entry_head, tags, whole_bytes_max, .. } = &coming.entry;
         let (code, whole_bytes_max) = (coming.head.status, *whole_bytes_max);
@@ -149,7 +149,7 @@ impl<U: Upstream> Visit<U> {
             let answer = Arc::new(answer(Content::Fragments(Arc::clone(&object))));
             return self.store_in_fragments(ask, coming, (object, answer), asked);
         }
-        // What comes for a part has a strong validator and a length.
+        // A response to a request for a part has a strong validator and a length.
         if is_part {
             let status = CacheStatus::forwarded(ask.why).forward_status(coming.forward_status);
             return self.failed(&Failure::broken(), status);
@@ -168,12 +168,12 @@ impl<U: Upstream> Visit<U> {
     ) -> Reply<U::Body> {
         let Coming { mut head, body, storable, entry, length, forward_status, .. } = coming;
         let is_unread = self.without_content(head.status, &head.headers, asked.exchange).is_some();
-        // Nothing has come yet: whoever asks can read from the start.
+        // No byte has arrived yet, so any request can read from the start.
         let reader = stream.reader().filter(|_| !is_unread);
         if let Some(leader) = &ask.leader {
             leader.answered(&answer);
         }
-        // What is made on demand, and is of no known length, may have no end.
+        // A response that is made on demand, without a known length, may have no end.
         let is_patient = self.settings.place == Place::Gateway || length.is_some() || is_unread || ask.is_in_background;
         let fill = Fill {
             pages: Arc::clone(&self.pages),
@@ -192,7 +192,7 @@ impl<U: Upstream> Visit<U> {
         fill.start(body).await;
         let status = CacheStatus::forwarded(ask.why).forward_status(forward_status);
         if self.settings.place == Place::Gateway && stream.is_broken() {
-            // Nothing was told yet of what can't be had.
+            // No head has been sent, so the failure can be reported.
             return self.failed(&Failure::broken(), status);
         }
         let left = Freshness::of(&storable.terms, self.now()).left;
@@ -231,7 +231,7 @@ impl<U: Upstream> Visit<U> {
         response
     }
 
-    /// A body that comes: as it comes, or when all of it is there, if only ranges of it are wanted.
+    /// Answers with a body that arrives: at once, or after all of it has arrived, if the client wants ranges of it.
     pub(super) async fn shared(
         &self,
         answer: &Answer,
@@ -257,7 +257,7 @@ impl<U: Upstream> Visit<U> {
         }
     }
 
-    /// A response to this request: 304 if the client has it already; in an origin, 412 if it believed otherwise.
+    /// The response to this request: 304 if the client already has it; in an origin, 412 if a precondition fails.
     fn coming(&self, (head, body): (response::Parts, CachedBody<U::Body>), exchange: Exchange) -> Reply<U::Body> {
         match self.without_content(head.status, &head.headers, exchange) {
             Some(answer) => reply::without_content(answer),
@@ -278,7 +278,7 @@ impl<U: Upstream> Visit<U> {
         }
     }
 
-    /// 304 or 412, where that is the answer to this request, whatever the content is.
+    /// 304 or 412, if that is the answer to this request whatever the content is.
     fn without_content(&self, status: StatusCode, fields: &HeaderMap, exchange: Exchange) -> Option<answer::Answer> {
         let current = Representation { status, fields, received: exchange.received };
         let asked = message::Request { method: &self.parts.method, fields: &self.parts.headers };
@@ -290,7 +290,7 @@ impl<U: Upstream> Visit<U> {
     }
 }
 
-/// How long a body will be, if that is known. A response that tells no length because it has no content is as long as nothing.
+/// The length of a body, if it is known. A response without content has length zero, even if it gives none.
 fn length(head: &response::Parts, body: &impl Body) -> Option<u64> {
     let told = || head.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok();
     if answer::has_length(head.status) { body.size_hint().exact().or_else(told) } else { Some(0) }

@@ -1,8 +1,8 @@
-//! Answers to simple requests out of the volume: the head of the response is written from that of the entry, field by
-//! field, and its body is the entry's value. What isn't fresh, whole and in memory takes the full path.
+//! Answers to simple requests from the volume. The head of the response is written from that of the entry, field by field, and its
+//! body is the entry's value. If the entry isn't fresh, whole and in memory, the request takes the full path.
 //!
-//! It gives what [`Proxy::answer`] would give, by the same decisions: the key, the rules, the choice among variants and the
-//! terms of reuse are those of the full path, which gets to see of the request what they look at.
+//! The fast path gives the answer that [`Proxy::answer`] would give, by the same decisions: the key, the rules, the choice among
+//! variants and the terms of reuse are those of the full path. Only the fields that these look at are passed to them.
 
 use std::time::SystemTime;
 
@@ -24,12 +24,12 @@ use eyewall_page_cache::visit::Freshness;
 /// A response by the fast path.
 pub(crate) struct FastHit<'a> {
     pub(crate) status: StatusCode,
-    /// Its body, as long as this lives.
+    /// Pins the body as long as this value lives.
     pub(crate) hit: Hit<'a>,
 }
 
 impl Proxy {
-    /// The entry that answers a simple request of this site, and in `head` the head of the response, of HTTP/1.1.
+    /// The entry that answers a simple request of this site. Writes the head of the response, of HTTP/1.1, into `head`.
     pub(crate) fn fast_hit(
         &self,
         request: &SimpleRequest<'_>,
@@ -46,7 +46,7 @@ impl Proxy {
     fn try_fast_hit(&self, request: &SimpleRequest<'_>, host: &RequestHost, head: &mut Vec<u8>) -> Option<FastHit<'_>> {
         let (mut parts, ()) = Request::new(()).into_parts();
         parts.uri = request.target.parse().ok()?;
-        // What isn't in there is a fragment, by which the request is refused.
+        // The missing part is a fragment, and the full path refuses the request.
         if parts.uri.path_and_query()?.as_str().len() != request.target.len() {
             return None;
         }
@@ -65,7 +65,7 @@ impl Proxy {
         Some(FastHit { status, hit })
     }
 
-    /// The fields of a simple request that have these names, as far as a client may say them.
+    /// The fields of a simple request with these names, as far as a client may set them.
     fn received(&self, request: &SimpleRequest<'_>, names: &[http::HeaderName]) -> HeaderMap {
         let mut fields = request.fields_of(names);
         if !fields.is_empty() {
@@ -96,8 +96,8 @@ impl Proxy {
         Some(Entry::Response(hit))
     }
 
-    /// The variant whose fields were the same, by the latest list of names: only where nothing is stored there, others may be
-    /// chosen, which the full path finds out.
+    /// The variant that matches by the latest list of names. If none is stored there, an earlier list may select another one; the
+    /// full path finds that out.
     fn fresh_variant(
         &self,
         key: &[u8],
@@ -117,20 +117,20 @@ impl Proxy {
     }
 }
 
-/// What is fresh under a key.
+/// A fresh entry.
 enum Entry<'a> {
     Response(Hit<'a>),
     VaryIndex(VaryIndex),
 }
 
-/// Whether a response of this status has a body, says how long it is, and is no part of something.
+/// Whether a response of this status has a body and a length, and is no partial response.
 fn has_simple_head(status: StatusCode) -> bool {
     !status.is_informational()
         && !matches!(status, StatusCode::NO_CONTENT | StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED)
         && status.canonical_reason().is_some()
 }
 
-/// The status, too.
+/// Writes the head with the status, and returns the status.
 fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>) -> Option<StatusCode> {
     let view = HeadView::of(hit.metadata())?;
     let Kind::Response(terms) = view.kind else { return None };
@@ -144,7 +144,7 @@ fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>)
     Some(status)
 }
 
-/// The lines of HTTP/1 that a plain hit has beside its own: what the full path writes by [`Visit::finish`].
+/// The lines of HTTP/1 that a plain hit has in addition to the stored fields, as the full path writes them by [`Visit::finish`].
 ///
 /// [`Visit::finish`]: eyewall_page_cache::visit::Visit::finish
 fn write_freshness(freshness: Freshness, head: &mut Vec<u8>) {

@@ -1,4 +1,4 @@
-//! A request that came in for a site: how its origins are asked for it, and what the site's rules say of their answers.
+//! A client's request to a site: how its origins are asked, and how the site's rules apply to the answers.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -20,17 +20,17 @@ use crate::serve::fields;
 use crate::serve::origin::{ClientInfo, OriginRequest, ProxyError, RequestBody, framing};
 use crate::serve::trusted_proxies::Forwarded;
 
-/// What came, under which key its answer is, and which of the site's rules mean it.
+/// The client's request, the key of its response, and the site's rules that apply to it.
 pub(super) struct Inbound {
     proxy: Arc<Proxy>,
     pub(super) key: CacheKey,
-    // The rules saw cookies that were dropped since then.
+    // The rules matched by cookies, some of which have been dropped since.
     rules: RuleSet,
     client: IpAddr,
 }
 
 impl Inbound {
-    /// What the site's rules say of it is done to its fields.
+    /// Applies the site's rules to the fields of the request.
     pub(super) fn new(proxy: &Arc<Proxy>, parts: &mut Parts, key: CacheKey, client: IpAddr) -> Self {
         let decision = proxy.site.rules.of_request(&key, parts);
         decision.drop_ignored_cookies(&mut parts.headers);
@@ -38,12 +38,12 @@ impl Inbound {
         Self { proxy: Arc::clone(proxy), key, rules, client }
     }
 
-    /// What the site's rules say of it.
+    /// The decision of the site's rules.
     pub(super) fn decision(&self) -> Decision<'_> {
         self.proxy.site.rules.decision(self.rules)
     }
 
-    /// The client as the origin is told of it: by the host that the key has.
+    /// The client as the origin sees it. The host is that of the key.
     pub(super) fn client_info(&self, parts: &Parts) -> ClientInfo {
         let forwarded = parts.extensions.get::<Forwarded>();
         ClientInfo {
@@ -55,7 +55,7 @@ impl Inbound {
         }
     }
 
-    /// Fields of interim responses that the client doesn't get.
+    /// Fields of interim responses that are removed for the client.
     pub(super) fn stripped(&self) -> Vec<HeaderName> {
         self.decision().strippable().cloned().collect()
     }
@@ -67,7 +67,7 @@ impl Upstream for Inbound {
 
     async fn ask(&self, question: Question<'_>) -> Result<Response<Incoming>, ProxyError> {
         let Question { client, method, fields, content } = question;
-        // The key's target is that of a valid one in its normal form; what can't be read back is asked for as it came.
+        // The key's target is a valid target in normal form. If it can't be parsed, the origin gets the client's own.
         let target: Uri = self.key.forwarded_target().parse().unwrap_or_else(|_| client.uri.clone());
         let client_info = self.client_info(client);
         let body = content.map_or_else(RequestBody::empty, |content| RequestBody::whole(content.clone()));
@@ -121,7 +121,7 @@ impl Upstream for Inbound {
     }
 }
 
-/// Takes off what concerned the connection only, and adds a date.
+/// Removes the fields of the connection, and adds a date.
 pub(super) fn receive<B>(response: &mut Response<B>) {
     let mut fields = std::mem::take(response.headers_mut());
     framing::note_coding(&fields, response.extensions_mut());

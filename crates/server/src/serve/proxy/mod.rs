@@ -1,11 +1,11 @@
-//! `--origin`: another server's responses, answered from the volume by the page cache ([`eyewall_page_cache::visit`]).
+//! `--origin`: responses of another server, answered from the volume by the page cache ([`eyewall_page_cache::visit`]).
 //!
-//! What is here is the server's own: the origins, the rules of the site, and what is written of each response.
+//! This module has what is specific to the server: the origins, the rules of the site, and the fields that each response gets.
 //!
 //! ```text
-//! request ──> inbound   its key, and what the rules say of it ──> the page cache asks by it, and judges by its rules
-//!         ──> pass      what changes something, asks for another protocol, or has content
-//! ready     what lies ready, for the fast path
+//! request ──> inbound   its key, and the decision of the rules ──> the page cache asks and judges by it
+//!         ──> pass      requests that change something, ask for another protocol, or have content
+//! ready     the entries that the fast path can send
 //! ```
 
 pub(crate) mod fast_path;
@@ -40,10 +40,10 @@ use crate::config::Site;
 use crate::key::CacheKey;
 use inbound::Inbound;
 
-/// The origins of a site with the volume in front of them, as one worker has them.
+/// The origins of a site behind the volume, as one worker has them.
 pub(crate) struct Proxy {
     site: Arc<Site>,
-    /// How the site wants its cache to work.
+    /// The settings of the site's cache.
     settings: Arc<Settings>,
     policy: Policy,
     origins: Origins,
@@ -69,7 +69,7 @@ impl Proxy {
         Self { site, settings, policy, origins, pages, looked_at }
     }
 
-    /// Answers a request of this site, whose answer is stored under `key`.
+    /// Answers a request of this site. `key` is the key of the response.
     pub(crate) async fn answer(
         self: &Arc<Self>,
         request: Request<Incoming>,
@@ -89,7 +89,7 @@ impl Proxy {
         Box::pin(self.forward(Request::from_parts(parts, body), key, client)).await
     }
 
-    /// Answers what may be answered from the cache.
+    /// Answers a request that may be answered from the cache.
     async fn answer_from_cache(
         self: &Arc<Self>,
         parts: Parts,
@@ -133,7 +133,7 @@ fn response_of(answered: Answered<Inbound>) -> Response<Body> {
 fn failed(error: &ProxyError, status: CacheStatus) -> Response<Body> {
     let mut response = reply::error(error.status(), &error.to_string());
     status.detail(error.detail()).append_to(response.headers_mut(), NAME);
-    // Over HTTP/2, where that is about the stream alone, hyper drops it.
+    // Over HTTP/2, hyper drops the body if the error concerns only the stream.
     if error.leaves_body() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

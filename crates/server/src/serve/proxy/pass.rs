@@ -1,4 +1,4 @@
-//! Requests that go past the volume, whatever is there, and what the changes among them remove of it.
+//! Requests that bypass the volume, and the stored responses that changes among them remove.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::serve::origin::{OriginRequest, RequestBody, asked_protocol};
 use crate::serve::reply;
 
 impl Proxy {
-    /// A request that is not answered from the volume, whatever is there: with a body, of a method that asks for a change, or
-    /// for another protocol.
+    /// Forwards a request that is never answered from the volume: with a body, with a method that asks for a change, or for another
+    /// protocol.
     pub(super) async fn forward(
         self: &Arc<Self>,
         mut request: Request<RequestBody>,
@@ -41,7 +41,7 @@ impl Proxy {
             return ended_here(&parts.method);
         }
         if parts.method == Method::TRACE {
-            // Its answer shows the request: nothing that is secret goes with it (RFC 9110, section 9.3.8).
+            // The answer to a TRACE shows the request, so no secret goes with it (RFC 9110, section 9.3.8).
             for name in [AUTHORIZATION, COOKIE] {
                 asked.remove(name);
             }
@@ -65,7 +65,7 @@ impl Proxy {
         match answered {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => response.map(|_| Body::empty()),
             Ok(mut response) => {
-                // Behind purges of groups, which may wait for others, it is unknown what came between.
+                // After purges of groups, which may wait for other writers, it is unknown whether another purge came between.
                 let is_first = !self.pages.may_be_purged_since(mark)
                     && groups::invalidated(&parts.method, response.headers()).is_empty();
                 self.invalidate(&visit, response.status(), response.headers()).await;
@@ -84,7 +84,7 @@ impl Proxy {
         }
     }
 
-    /// Whether the answer to a POST is for those, too, who ask for its address by a GET, and can be stored at once.
+    /// Whether the answer to a POST is also right for a GET of its address, and can be stored at once.
     fn is_answer_to_get(&self, visit: &Visit<Inbound>, response: &Response<Incoming>) -> bool {
         let (parts, key) = (&visit.parts, &visit.upstream.key);
         let is_same_target = parts.uri.path_and_query().is_some_and(|asked| *asked == *key.forwarded_target());
@@ -123,7 +123,7 @@ impl Proxy {
     }
 }
 
-/// TRACE or OPTIONS whose `Max-Forwards` is used up (RFC 9110, section 7.6.2).
+/// The answer to a TRACE or OPTIONS whose `Max-Forwards` is zero (RFC 9110, section 7.6.2).
 fn ended_here(method: &Method) -> Response<Body> {
     if method == Method::OPTIONS {
         reply::response(StatusCode::NO_CONTENT, HeaderMap::new(), Body::empty())

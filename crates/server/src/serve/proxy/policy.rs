@@ -1,11 +1,11 @@
-//! What an operator sets, as `eyewall-http` takes it.
+//! The operator's settings as a policy of `eyewall-http`.
 
 use eyewall_http::policy::{Heuristic, Policy};
 
 use crate::config::site::SiteCache;
 use crate::rules::Overrides;
 
-/// What holds for all responses of a site; the rest is in [`with`].
+/// The policy for all responses of a site; [`with`] adds the rest.
 pub(super) fn of_site(cache: &SiteCache) -> Policy {
     Policy {
         stale_if_unreachable: Some(cache.stale_when_unreachable.0),
@@ -14,7 +14,7 @@ pub(super) fn of_site(cache: &SiteCache) -> Policy {
     }
 }
 
-/// The same for a response of which the rules say this.
+/// The policy for a response with these overrides by the rules.
 pub(super) fn with(policy: &Policy, overrides: &Overrides) -> Policy {
     Policy {
         heuristic: overrides.heuristic.unwrap_or(true).then(Heuristic::default),

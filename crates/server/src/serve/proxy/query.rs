@@ -4,7 +4,7 @@
 //! address " query"                                  the generation of the answers to QUERY of this address
 //! address " query " generation " " digest parts     an answer; variants and fragments of it as of any other
 //! ```
-//! So who removes the generation is rid of all of them: a new one leads to none of the old.
+//! So to remove the generation is to remove all of them: a new generation leads to none of the old answers.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,11 +21,12 @@ use crate::serve::body::Body;
 use crate::serve::origin::RequestBody;
 use crate::serve::reply;
 
-/// The longest content that becomes part of a key. It is held in memory while its request is answered; what is longer passes by.
+/// The greatest length of content that becomes part of a key. It is held in memory while its request is answered; requests with
+/// longer content bypass the cache.
 const CONTENT_BYTES_MAX: usize = 64 << 10;
 
 impl Proxy {
-    /// Answers a QUERY, whose address has this key.
+    /// Answers a QUERY. `key` is the key of its address.
     pub(super) async fn answer_query(
         self: &Arc<Self>,
         parts: Parts,

@@ -1,5 +1,5 @@
-//! The tags that a response stored for a site carries, by which it is purged together with others
-//! ([`eyewall_page_cache::tags`]). Their namespace is the name of the site, if it has one.
+//! The tags of a response that is stored for a site, by which it is purged together with others ([`eyewall_page_cache::tags`]).
+//! Their namespace is the name of the site, if it has one.
 
 use eyewall_http::field::groups;
 pub(crate) use eyewall_page_cache::tags::group;
@@ -10,7 +10,7 @@ use crate::config::Site;
 use crate::key::CacheKey;
 use crate::rules::Applied;
 
-/// Fields of a response that name tags, and were stripped of it: an extension of its head.
+/// Fields that name tags and were removed from a response: an extension of its head.
 #[derive(Debug, Clone, Default)]
 struct Stripped(HeaderMap);
 
@@ -19,7 +19,8 @@ fn is_of_tags(name: &HeaderName) -> bool {
     FIELDS.contains(name) || *name == groups::CACHE_GROUPS
 }
 
-/// Takes fields off a response. Those that name tags are kept beside it: that its clients don't see them takes no tag from it.
+/// Removes fields from a response. It keeps those that name tags beside the response, so that the response keeps its tags although
+/// clients don't see them.
 pub(super) fn strip<'a>(
     names: impl Iterator<Item = &'a HeaderName>,
     fields: &mut HeaderMap,
@@ -54,7 +55,7 @@ pub(super) fn of_response(
     tags.finish()
 }
 
-/// The tag of the address, where the site's keys tell several entries of one address apart.
+/// The tag of the address, if the site's keys distinguish several entries of one address.
 pub(crate) fn address(site: &Site, key: &CacheKey) -> Option<String> {
     site.key.has_parts().then(|| tags::address(key.address()))
 }
@@ -64,7 +65,7 @@ pub(crate) fn named(site: &Site, tag: &str) -> String {
     tags::named(site.name(), tag)
 }
 
-/// What a purge by tag has to purge besides.
+/// The tag that every purge by tag has to purge, too.
 pub(crate) fn many(site: &Site) -> String {
     tags::many(site.name())
 }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_named_after_the_site_if_it_has_a_name() {
+    fn tags_are_named_after_the_site_if_it_has_a_name() {
         let fields = [("surrogate-key", "a  b"), ("cache-tag", "b, c"), ("xkey", "d")]; // tidy: word
         assert_eq!(tags("", &fields), ["a", "b", "c", "d"]);
         let of_rule = "hosts = [\"a.example\"]\n[[site.rule]]\ntags = [\"r\"]\n";
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_fields_that_no_client_sees_count() {
+    fn tags_in_fields_that_clients_never_see_count() {
         let fields = [("surrogate-key", "a b"), ("xkey", "c"), ("cache-groups", "\"g\"")];
         let stripped = "[site.cache]\nstrip_response = [\"Surrogate-Key\", \"Cache-Groups\"]\n\
                         [[site.rule]]\nstrip_response = [\"Surrogate-Key\", \"xkey\"]\n";
@@ -114,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_several_keys_has_one_of_its_own() {
+    fn an_address_with_several_keys_has_a_tag_of_its_own() {
         let found = tags("[site.key]\ncookies = [\"c\"]\n", &[("xkey", "d"), ("cache-groups", "\"g\"")]);
         assert!(found[0].starts_with("address:") && found[1] == "d" && found[2].starts_with("group:"), "{found:?}");
     }
 
     #[test]
-    fn more_than_fit_are_one_that_every_purge_means() {
+    fn too_many_tags_become_one_that_every_purge_covers() {
         let many: Vec<String> = (0..40).map(|number| number.to_string()).collect();
         let found = tags("", &[("xkey", &many.join(" "))]);
         assert_eq!((found.len(), found[0].as_str(), found[31].as_str()), (32, "0", "*"));
