@@ -174,3 +174,27 @@ async fn a_large_body_that_nobody_reads_any_more_is_given_up_unless_it_is_nearly
     sender.send(large(MEBIBYTE)).unwrap();
     sender.closed().await;
 }
+
+#[tokio::test]
+async fn a_miss_with_a_large_body_has_the_extensions_of_its_response() {
+    #[derive(Clone, PartialEq, Debug)]
+    struct Note(u32);
+    let site = over(volume(), |_| {
+        let mut response = respond(&FIELDS, large(2 * MEBIBYTE));
+        response.extensions_mut().insert(Note(7));
+        response
+    });
+    let miss = site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap();
+    assert_eq!(miss.extensions().get(), Some(&Note(7)));
+}
+
+#[tokio::test]
+async fn a_large_body_with_trailers_is_stored_whole() {
+    let cache = volume();
+    let site = over(cache.clone(), |_| {
+        let fields = [FIELDS[0], FIELDS[1], ("trailer", "x-sum")];
+        respond(&fields, large(2 * MEBIBYTE))
+    });
+    assert_eq!(site.get("/").await.told(), "Eyewall; fwd=uri-miss; fwd-status=200; stored; ttl=60");
+    assert!(fragments(&cache).is_empty() && site.get("/").await.is_hit());
+}

@@ -1,7 +1,7 @@
 //! The engine through its public API, in one process: one scenario in each file.
 //!
 //! They share a binary, since linking takes longer than most of them. What forks, starts processes, handles signals or
-//! changes what belongs to the whole process has a binary of its own, beside this folder.
+//! changes what belongs to the whole process, such as its clock, has a binary of its own, beside this folder.
 
 #![cfg(test)]
 
@@ -18,19 +18,15 @@ mod erase;
 mod flood;
 mod foreign_files;
 mod limits;
-mod operations;
 mod options_differ;
 mod overwritten_header;
 mod pins;
 mod plain_map;
-mod plain_map_ttl;
 mod purge_during_work;
 mod purges;
 mod residency;
 mod steps;
 mod threads;
-mod tier;
 mod tier_map;
-mod transfer;
 mod verify;
 mod versions;

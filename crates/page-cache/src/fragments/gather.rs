@@ -54,7 +54,10 @@ impl<U: Upstream> Visit<U> {
         let (mut head, body) = response.into_parts();
         let exchange = Exchange { requested, received: self.settings.now() };
         date(&mut head.headers, exchange);
-        self.rules(head.status, &mut head.headers, &mut head.extensions);
+        if self.rules(head.status, &mut head.headers, &mut head.extensions).is_opaque {
+            // The bytes are in a transfer coding that only the upstream knows.
+            return Err(Lack::Failed(Failure::broken()));
+        }
         let (part, skipped) = fitting(object, lead, (head.status, &head.headers), exchange.received)?;
         self.renew_head(object, &part, Asked { exchange, mark }).await;
         Ok((body, skipped))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use eyewall_http::answer::has_length;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::message::Exchange;
 use eyewall_http::terms::Terms;
@@ -82,7 +83,7 @@ impl<U: Upstream> Visit<U> {
         match &answer.content {
             Content::Whole(stream) => {
                 let reader = stream.reader()?;
-                if let Some(length) = stream.length() {
+                if let Some(length) = stream.length().filter(|_| has_length(answer.status)) {
                     fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
                 }
                 self.finish(&mut fields, Version::HTTP_11, &status.ttl(freshness.left));

@@ -4,6 +4,7 @@ use eyewall_http::field::vary::Vary;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::storing::{self, NotStored, Storable};
 use eyewall_http::strong_validator;
+use http::header::TRAILER;
 use http::{HeaderMap, StatusCode};
 
 use super::Visit;
@@ -110,7 +111,8 @@ impl<U: Upstream> Visit<U> {
         // missing fragment.
         let may_be_fragmented = match self.settings.place {
             Place::Gateway => true,
-            Place::Origin => may_be_asked_for && length.is_some(),
+            // Fragments have no trailers.
+            Place::Origin => may_be_asked_for && length.is_some() && !head.fields.contains_key(TRAILER),
         };
         let object_bytes_max = self.object_bytes_max();
         let (whole_bytes_max, object_bytes_max) = if status == StatusCode::OK && may_be_fragmented {

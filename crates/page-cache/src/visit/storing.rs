@@ -222,10 +222,13 @@ impl<U: Upstream> Visit<U> {
             leader.answered(&answer);
         }
         let left = Freshness::of(&storable.terms, self.now()).left;
-        let (code, fields, version) = (head.status, head.headers, head.version);
+        let (code, fields, version, extensions) = (head.status, head.headers, head.version, head.extensions);
         let role = if self.settings.place == Place::Origin { Role::Origin } else { Role::Cache };
         let told = Told { role, code, fields, received: asked.exchange.received, version, status, left };
-        let response = self.answer_on_its_way(Arc::clone(&object), told, Some(&lead));
+        let mut response = self.answer_on_its_way(Arc::clone(&object), told, Some(&lead));
+        if self.settings.place == Place::Origin {
+            *response.extensions_mut() = extensions;
+        }
         let opening = Opening { answer, object, lead, skipped, mark: asked.mark, leader: ask.leader };
         opening.start(Arc::clone(&self.pages), Arc::clone(&self.settings), body);
         response

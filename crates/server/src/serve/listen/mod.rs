@@ -32,11 +32,12 @@ mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use super::admin::Admin;
@@ -133,19 +134,21 @@ impl Listening {
         handles_signals: bool,
     ) -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
-        let signals = {
-            let _inside = runtime.enter();
-            admin.map_or(Ok(()), Admin::start).map_err(Error::Start)?;
-            handles_signals.then(Signals::new).transpose().map_err(Error::Start)?
-        };
-        let mut asked = Asked { signals, told: handle.told() };
         let (stop, told) = watch::channel(Stop::NotYet);
-        let connections = Arc::new(Connections::default());
-        let budget = Arc::new(StreamBudget::new(limits.stream_bytes.0));
-        let mut workers = Vec::new();
+        let mut running = Running {
+            runtime,
+            asked: Asked { signals: None, told: handle.told() },
+            stop,
+            connections: Arc::new(Connections::default()),
+            budget: Arc::new(StreamBudget::new(limits.stream_bytes.0)),
+            workers: Vec::new(),
+        };
+        if let Err(error) = running.prepare(admin, handles_signals) {
+            return Err(running.abandon(error));
+        }
         for listeners in sockets.of_workers {
             let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
-            let (connections, budget) = (Arc::clone(&connections), Arc::clone(&budget));
+            let (connections, budget) = (Arc::clone(&running.connections), Arc::clone(&running.budget));
             let common = move || Common {
                 service: service(),
                 limits: limits.clone(),
@@ -154,26 +157,24 @@ impl Listening {
                 budget: Arc::clone(&budget),
             };
             let work = move || worker::run(listeners, common, told);
-            let thread = std::thread::Builder::new().name(format!("worker-{}", workers.len()));
-            workers.push(thread.spawn(work).map_err(Error::Start)?);
+            let thread = std::thread::Builder::new().name(format!("worker-{}", running.workers.len()));
+            match thread.spawn(work) {
+                Ok(worker) => running.workers.push(worker),
+                Err(error) => return Err(running.abandon(error)),
+            }
         }
         drop(told);
-        let work = move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    () = end(&mut asked, stop) => {}
-                    () = give_back(&connections, &budget) => {}
-                    () = recount(&budget) => {}
-                }
-            });
-            for worker in workers {
-                // The thread has logged its panic.
-                worker.join().unwrap_or(Ok(())).map_err(Error::Start)?;
-            }
-            Ok(())
-        };
-        let thread = std::thread::Builder::new().name("server".to_owned()).spawn(work).map_err(Error::Start)?;
-        Ok(Self { addresses: sockets.addresses, thread: Some(thread) })
+        // If there is no thread for it, it must not be lost with the closure.
+        let running = Arc::new(Mutex::new(Some(running)));
+        let taken = Arc::clone(&running);
+        let work = move || take(&taken).map_or(Ok(()), Running::run);
+        match std::thread::Builder::new().name("server".to_owned()).spawn(work) {
+            Ok(thread) => Ok(Self { addresses: sockets.addresses, thread: Some(thread) }),
+            Err(error) => match take(&running) {
+                Some(running) => Err(running.abandon(error)),
+                None => Err(Error::Start(error)),
+            },
+        }
     }
 
     pub(crate) fn addresses(&self) -> &[SocketAddr] {
@@ -191,6 +192,61 @@ impl Listening {
             None => Ok(()),
         }
     }
+}
+
+/// The parts of a server that runs.
+struct Running {
+    runtime: Runtime,
+    asked: Asked,
+    stop: watch::Sender<Stop>,
+    connections: Arc<Connections>,
+    budget: Arc<StreamBudget>,
+    workers: Vec<JoinHandle<io::Result<()>>>,
+}
+
+impl Running {
+    /// Starts the administration, and takes the signals if they are to be handled.
+    fn prepare(&mut self, admin: Option<Admin>, handles_signals: bool) -> io::Result<()> {
+        let _inside = self.runtime.enter();
+        admin.map_or(Ok(()), Admin::start)?;
+        self.asked.signals = handles_signals.then(Signals::new).transpose()?;
+        Ok(())
+    }
+
+    /// Serves until the end, and waits for all workers. The error is the first that a worker had.
+    fn run(self) -> Result<(), Error> {
+        let Self { runtime, mut asked, stop, connections, budget, workers } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                () = end(&mut asked, stop) => {}
+                () = give_back(&connections, &budget) => {}
+                () = recount(&budget) => {}
+            }
+        });
+        joined(workers).map_err(Error::Start)
+    }
+
+    /// Ends what has begun. A task of a runtime may call this, so no runtime may be dropped here.
+    fn abandon(self, error: io::Error) -> Error {
+        let Self { runtime, asked, stop, workers, .. } = self;
+        drop(stop);
+        let _ = joined(workers);
+        {
+            let _inside = runtime.enter();
+            drop(asked);
+        }
+        runtime.shutdown_background();
+        Error::Start(error)
+    }
+}
+
+/// Waits for all workers. A thread has logged its panic.
+fn joined(workers: Vec<JoinHandle<io::Result<()>>>) -> io::Result<()> {
+    workers.into_iter().map(|worker| worker.join().unwrap_or(Ok(()))).fold(Ok(()), Result::and)
+}
+
+fn take(running: &Mutex<Option<Running>>) -> Option<Running> {
+    running.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// The sources of requests to end.

@@ -9,6 +9,8 @@ use eyewall_http::field::connection::{self, Way};
 use eyewall_http::field::groups;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::storing;
+use eyewall_page_cache::pages::Pages;
+use eyewall_page_cache::recent_purges::Mark;
 use eyewall_page_cache::upstream::Upstream as _;
 use eyewall_page_cache::visit::{Asked, Invalidated, Visit};
 use http::header::{AUTHORIZATION, COOKIE, RANGE};
@@ -65,19 +67,16 @@ impl Proxy {
         match answered {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => response.map(|_| Body::empty()),
             Ok(mut response) => {
-                // After purges of groups, which may wait for other writers, it is unknown whether another purge came between.
-                let is_first = !self.pages.may_be_purged_since(mark)
-                    && groups::invalidated(&parts.method, response.headers()).is_empty();
-                self.invalidate(&visit, response.status(), response.headers()).await;
+                let unpurged = self.invalidate(&visit, mark, response.status(), response.headers()).await;
                 receive(&mut response);
-                let mark = self.pages.mark(&visit.address);
-                let response =
-                    if is_first && inbound.decision().bypass.is_none() && self.is_answer_to_get(&visit, &response) {
+                let may_be_stored = inbound.decision().bypass.is_none() && self.is_answer_to_get(&visit, &response);
+                let response = match unpurged.filter(|_| may_be_stored) {
+                    Some(mark) => {
                         let asked = Asked { exchange: Exchange { requested, received: SystemTime::now() }, mark };
                         visit.receive_unasked(why, response, asked).await
-                    } else {
-                        visit.passed(response, CacheStatus::forwarded(why))
-                    };
+                    }
+                    None => visit.passed(response, CacheStatus::forwarded(why)),
+                };
                 response.map(Body::from)
             }
             Err(error) => failed(&error, CacheStatus::forwarded(why)),
@@ -97,13 +96,30 @@ impl Proxy {
             && target.is_ok_and(|target| storing::is_answer_to_get(&target, told, SystemTime::now(), &self.policy))
     }
 
-    async fn invalidate(self: &Arc<Self>, visit: &Arc<Visit<Inbound>>, status: StatusCode, answer: &HeaderMap) {
-        let Ok(target) = visit.address.parse() else { return };
-        let invalidated = Invalidated::by(&visit.parts.method, &target, status, answer);
-        if !invalidated.is_empty() {
-            let (proxy, visit) = (Arc::clone(self), Arc::clone(visit));
-            self.pages.write(move |_| proxy.purge(&visit.upstream.key, &invalidated)).await;
-        }
+    /// Purges the responses that a request invalidates. Returns the mark of these purges, or none if another purge may have come
+    /// since `mark`, before the response could be stored.
+    async fn invalidate(
+        self: &Arc<Self>,
+        visit: &Arc<Visit<Inbound>>,
+        mark: Mark,
+        status: StatusCode,
+        answer: &HeaderMap,
+    ) -> Option<Mark> {
+        let method = &visit.parts.method;
+        let invalidated = match visit.address.parse() {
+            Ok(target) => Invalidated::by(method, &target, status, answer),
+            // An address in its normal form needn't be one that can be parsed again. Groups don't depend on it.
+            Err(_) => Invalidated { uris: Vec::new(), groups: groups::invalidated(method, answer) },
+        };
+        // Purges of groups may wait for other writers, so another purge may come between.
+        let has_groups = !invalidated.groups.is_empty();
+        let (proxy, visit) = (Arc::clone(self), Arc::clone(visit));
+        let purge = move |pages: &Pages| {
+            let is_first = !pages.may_be_purged_since(mark);
+            proxy.purge(&visit.upstream.key, &invalidated);
+            (is_first && !has_groups).then(|| pages.mark(&visit.address))
+        };
+        self.pages.write(purge).await.flatten()
     }
 
     fn purge(&self, key: &CacheKey, invalidated: &Invalidated) {

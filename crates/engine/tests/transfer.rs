@@ -1,5 +1,8 @@
 //! A cache moves: its entries leave one volume as a stream of bytes, and enter another. The stream may have been cut
 //! off, changed, or made by an attacker.
+#![cfg(test)]
+
+mod common;
 
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,8 +10,7 @@ use std::time::Duration;
 
 use eyewall::{Broken, Cache, Error, Import, ImportError, Imported, Lookup, Options, Purge, PutOptions, seams};
 
-use crate::common;
-use crate::common::Random;
+use common::Random;
 
 const MINUTE_MS: i64 = 60_000;
 

@@ -3,6 +3,9 @@
 //!
 //! A file of its own, since the clock is moved for the whole process. Lives end at half minutes, and the clock moves
 //! by whole ones. So the few milliseconds that a test takes decide nothing.
+#![cfg(test)]
+
+mod common;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +13,7 @@ use std::time::Duration;
 use eyewall::{Cache, Change, Options, PutOptions, Updated, seams};
 use proptest::prelude::*;
 
-use crate::common::soak;
+use common::soak;
 
 const MINUTE_MS: i64 = 60_000;
 /// More than all steps back of one case together.

@@ -1,6 +1,7 @@
 //! Stale times, negative entries, counters, touches, and many keys at once.
 //!
 //! A file of its own, since tests move the clock of their process while they hold the lock `clock`.
+#![cfg(test)]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

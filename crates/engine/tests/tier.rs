@@ -1,12 +1,14 @@
 //! A tier stands in front of a volume. Entries that are read often come from it. It never gives what was overwritten,
 //! removed, purged, evicted or touched since, by this cache or by one that knows nothing of the tier.
+#![cfg(test)]
+
+mod common;
 
 use std::time::Duration;
 
 use eyewall::{Cache, Lookup, Options, Purge, PutOptions, Touch, seams};
 
-use crate::common;
-use crate::common::tiered::{Tiered, tier_stats, warm};
+use common::tiered::{Tiered, tier_stats, warm};
 
 /// A cache with a tier, and one of the same volume without.
 fn both(place: &Tiered) -> (Cache, Cache) {
