@@ -20,7 +20,7 @@
 #include "flagged.h"
 #include "streams.h"
 
-/* get_many holds at most so many entries at a time. */
+/* get_many holds at most this many entries at a time. */
 #define LOOKED_UP_AT_ONCE 64
 
 /* The fields of eyewall_stats. */

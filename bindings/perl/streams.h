@@ -80,7 +80,7 @@ static eyewall_follower *follower_going_on(pTHX_ SV *self) {
     return follower;
 }
 
-/* Reads the next bytes into FOLLOWED_AT_ONCE bytes of memory, within so many milliseconds. */
+/* Reads the next bytes into FOLLOWED_AT_ONCE bytes of memory, within this many milliseconds. */
 static eyewall_status followed(pTHX_ SV *self, void *buffer, uint64_t patience_ms, size_t *length) {
     for (;;) {
         uint64_t wait = patience_ms < WAIT_MS ? patience_ms : WAIT_MS;

@@ -48,7 +48,7 @@ my \$children = @{[ CHILDREN ]};
 
 my %answer = (
     who => sub { '' },
-    # Waits until so many children run at the same time; then all request the same page.
+    # Waits until this many children run at the same time; then all request the same page.
     meet => sub {
         my (\$key) = \@_;
         my \$meeting = "meeting for \$key";

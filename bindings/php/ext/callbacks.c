@@ -123,7 +123,7 @@ static void compute(php_eyewall_callback *callback, eyewall_flight *flight, php_
     }
 }
 
-/* The process with the flight takes too long: compute here, too. Purges since the beginning count all the same. */
+/* The process with the flight takes too long: compute here, too. Purges since the beginning still count. */
 static void compute_alone(php_eyewall_callback *callback, php_eyewall_put *put)
 {
     eyewall_cache *cache = callback->this->volume->cache;

@@ -25,7 +25,7 @@ typedef struct {
  * NULL, and returns false with an exception. Free the encoding in any case. */
 bool php_eyewall_call(php_eyewall_callback *callback, eyewall_claim *claim, eyewall_flight *flight);
 
-/* Claims a key, and waits for at least so many seconds, in multiples of the lock deadline. */
+/* Claims a key, and waits for at least this many seconds, in multiples of the lock deadline. */
 eyewall_status php_eyewall_claim_key(php_eyewall_volume *volume, zend_string *key, uint64_t wait_ms, eyewall_claim **claim,
     eyewall_hit *hit);
 

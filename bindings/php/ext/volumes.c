@@ -69,7 +69,7 @@ static int forget_if_useless(zval *place)
 /* The library doesn't report which file it opened. It is the one that was at the path before and after. If these
  * differ (because this call created the file, or another process replaced it), open the path once more before closing
  * the first: usually that is the same attachment. If the file keeps changing, the identity stays unknown, and the next
- * object opens the path anew. */
+ * object opens the path again. */
 static eyewall_status open_and_identify(const char *path, const eyewall_open_options *options, php_eyewall_volume *volume)
 {
     eyewall_status status = EYEWALL_OK;

@@ -51,7 +51,7 @@ same(['[<h1>News</h1>2inner]', 'inner'], [$volume->get('page:outer'), $volume->g
 same('', printed(fn () => Page::start('empty') || Page::end()));
 same(['', true], [$volume->get('page:empty'), Page::start('empty')]);
 
-// What isn't to be stored.
+// Pages that are not to be stored.
 same('not this', printed(function () {
     Page::start('skipped');
     echo 'not this';

@@ -53,7 +53,7 @@ same('', printed(function () use ($isFree) {
     check($isFree('fiber'));
 }));
 
-// Left open by an exception: what is around it isn't stored as it, nor is it stored as what is around it.
+// A page that an exception left open, inside another page: neither is stored under the key of the other.
 same('[half sorry]', printed(function () use ($fail, $isFree) {
     Page::start('around');
     echo '[';
@@ -100,7 +100,7 @@ same('', printed(function () use ($isFree) {
 }));
 same("LogicException 0: Page::end('other') needs a Page::start('other') before it that returned false", thrown(fn () => Page::end('other')));
 
-// What isn't stored is noted, and nobody waits for it from then on.
+// A page that isn't stored leaves a negative entry, and no process waits for it from then on.
 $busy = $volume->stats()['busy'];
 set_error_handler(fn () => true);
 foreach ([
@@ -128,7 +128,7 @@ foreach ([
 restore_error_handler();
 same($busy, $volume->stats()['busy']);
 
-// What is purged meanwhile isn't stored.
+// A page that is purged meanwhile isn't stored.
 foreach ([fn () => $volume->purgeTag('t'), fn () => $volume->purgePrefix('page:'), fn () => $volume->purgeAll()] as $purge) {
     printed(fn () => Page::start('purged', 60, ['t']) || Page::skip());
     printed(function () use ($purge) {

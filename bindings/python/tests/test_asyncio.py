@@ -75,7 +75,7 @@ class Loop(CacheCase, unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await waiting, "from the child")
         self.assert_ends_well(child)
 
-    async def test_who_is_cancelled_does_not_end_it_for_others(self) -> None:
+    async def test_a_cancelled_task_does_not_end_the_fill_for_others(self) -> None:
         let_go = asyncio.Event()
 
         async def make() -> str:
@@ -92,7 +92,7 @@ class Loop(CacheCase, unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await second, "made")
         self.assertEqual(self.cache["a"], "made")
 
-    async def test_failures_stale_ones_and_nothing(self) -> None:
+    async def test_failures_stale_values_and_negative_entries(self) -> None:
         async def fails() -> str:
             raise ZeroDivisionError
 
@@ -119,14 +119,14 @@ class Loop(CacheCase, unittest.IsolatedAsyncioTestCase):
         let_go.set()
         self.assertEqual(await making, "new")
 
-    async def test_who_waits_too_long_makes_it_for_itself(self) -> None:
+    async def test_a_caller_that_waits_too_long_makes_the_value_itself(self) -> None:
         async def own() -> str:
             return "own"
 
         with self.cache._begin_fill("a", 0, False)[1]:
             self.assertEqual(await self.cache.aget_or_fill("a", own, wait=0), "own")
 
-    async def test_a_task_waits_for_another_as_long_as_it_says(self) -> None:
+    async def test_a_task_waits_for_another_up_to_its_limit(self) -> None:
         let_go = asyncio.Event()
 
         async def long() -> str:
@@ -144,7 +144,7 @@ class Loop(CacheCase, unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await first, "long")
         self.assertEqual(self.cache["a"], "long")
 
-    async def test_who_asks_for_what_it_makes_itself_makes_it_alone(self) -> None:
+    async def test_a_task_that_asks_for_its_own_key_makes_the_value_alone(self) -> None:
         async def inner() -> str:
             return "inner"
 
@@ -153,7 +153,7 @@ class Loop(CacheCase, unittest.IsolatedAsyncioTestCase):
 
         self.assertEqual(await self.cache.aget_or_fill("a", outer), "outer of inner")
 
-    async def test_what_is_cancelled_from_within_is_made_by_another(self) -> None:
+    async def test_another_task_makes_a_value_that_was_cancelled_from_within(self) -> None:
         let_go = asyncio.Event()
 
         async def cancelled() -> str:
@@ -183,7 +183,7 @@ class Loop(CacheCase, unittest.IsolatedAsyncioTestCase):
         stats = self.cache.stats()
         self.assertEqual((stats["misses"], stats["hits"]), (1, 1))
 
-    async def test_a_loop_that_ends_leaves_no_thread_that_waits(self) -> None:
+    async def test_a_loop_that_ends_leaves_no_waiting_thread(self) -> None:
         """Otherwise the interpreter would wait for it."""
         before = set(threading.enumerate())
 

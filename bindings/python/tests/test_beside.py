@@ -63,13 +63,13 @@ class Metadata(CacheCase):
                 self.cache.put("a", b"12345678", metadata=own * 2)
             self.assertEqual(self.cache["a"], b"12345678")
 
-    def test_what_is_too_long_is_refused(self) -> None:
+    def test_metadata_that_is_too_long_is_refused(self) -> None:
         with self.assertRaises(eyewall.MetadataTooLongError):
             self.cache.put("a", b"1", metadata=bytes(70_000))
 
 
 class Moments(CacheCase):
-    def test_what_was_purged_since_a_moment_stays_purged(self) -> None:
+    def test_a_value_purged_since_a_moment_stays_purged(self) -> None:
         cache = self.cache
         before = cache.now()
         self.assertEqual(before, cache.now())
@@ -99,7 +99,7 @@ class Moments(CacheCase):
         cache.touch("a", 600, stale=60)
         self.assertIn("a", cache)
 
-    def test_a_touch_means_one_version(self) -> None:
+    def test_a_touch_concerns_one_version(self) -> None:
         serial = self.cache.put("a", b"1", ttl=60)
         self.assertTrue(self.cache.touch("a", 600, serial=serial))
         self.cache.put("a", b"2", ttl=60)

@@ -51,7 +51,7 @@ class Cachelib(CacheCase):
             assert entry
             self.assertEqual(entry.ttl_left and round(entry.ttl_left), left)
 
-    def test_what_is_over_is_not_there(self) -> None:
+    def test_an_expired_value_is_absent(self) -> None:
         """As in other caches of cachelib, a timeout may lie in the past."""
         for timeout in (-1, timedelta(seconds=-1)):
             cache = self.opened()
@@ -63,14 +63,14 @@ class Cachelib(CacheCase):
             assert entry
             self.assertIsNone(entry.ttl_left)
 
-    def test_what_is_too_large_is_refused_and_removed(self) -> None:
+    def test_a_value_that_is_too_large_is_refused_and_removed(self) -> None:
         cache = self.opened()
         cache.set("a", 1)
         self.assertFalse(cache.set("a", bytes(3 << 20)))
         self.assertFalse(cache.has("a"))
         self.assertFalse(cache.add("a", bytes(3 << 20)))
 
-    def test_one_volume_for_all_that_open_it_alike(self) -> None:
+    def test_equal_options_share_one_volume(self) -> None:
         self.assertIs(self.opened().volume, self.opened(key_prefix="b").volume)
         with self.assertRaisesRegex(ValueError, "is open in this process with"):
             self.opened(serializer="json")

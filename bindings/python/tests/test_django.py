@@ -58,7 +58,7 @@ class Django(CacheCase):
             self.assert_ends_well(child)
         self.assertEqual(backend.get("n"), 300)
 
-    def test_what_can_not_be_stored_is_gone_with_a_warning(self) -> None:
+    def test_a_value_that_can_not_be_stored_is_removed_with_a_warning(self) -> None:
         backend = self.backend()
         backend.set("a", "old")
         with self.assertWarnsRegex(eyewall.NotStoredWarning, "entry_bytes_max"):
@@ -67,7 +67,7 @@ class Django(CacheCase):
         with self.assertWarns(eyewall.NotStoredWarning):
             self.assertFalse(backend.add("a", bytes(3 << 20)))
 
-    def test_coroutines_and_the_volume_behind(self) -> None:
+    def test_coroutines_and_the_volume(self) -> None:
         backend = self.backend()
 
         async def main() -> None:

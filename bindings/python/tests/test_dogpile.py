@@ -44,7 +44,7 @@ class Regions(CacheCase):
         assert entry and entry.ttl_left
         self.assertEqual(round(entry.ttl_left), 60)
 
-    def test_what_is_too_large_is_given_and_not_stored(self) -> None:
+    def test_a_value_that_is_too_large_is_returned_and_not_stored(self) -> None:
         region = self.region()
         region.set("a", 1)
         with self.assertWarnsRegex(eyewall.NotStoredWarning, "entry_bytes_max"):
@@ -90,7 +90,7 @@ class Regions(CacheCase):
         self.assertFalse(mutex.locked())
         self.assertEqual(list(self.cache), [], "a mutex is no entry")
 
-    def test_threads_that_share_a_mutex_do_not_end_one_anothers(self) -> None:
+    def test_threads_do_not_release_one_anothers_mutex(self) -> None:
         """A region gives all threads the same mutex for a key."""
         mutex = self.region().backend.get_mutex("a")
 
@@ -113,7 +113,7 @@ class Regions(CacheCase):
         mutex.release()
         self.assertFalse(mutex.locked())
 
-    def test_who_dies_with_the_mutex_gives_it_back(self) -> None:
+    def test_a_process_that_dies_releases_the_mutex(self) -> None:
         backend = self.region().backend
         child = self.forked(lambda: self.assertTrue(backend.get_mutex("a").acquire()))
         self.assert_ends_well(child)

@@ -42,7 +42,7 @@ class Errors(CacheCase):
         with self.assertRaisesRegex(ValueError, "unclean"):
             eyewall.Cache(self.path, unclean="drop")  # type: ignore[arg-type]
 
-    def test_advice_is_in_words_of_python(self) -> None:
+    def test_advice_names_the_python_options(self) -> None:
         with self.assertRaisesRegex(eyewall.NotFoundError, "open it without must_exist$"):
             eyewall.Cache(f"{self.folder}/absent", must_exist=True)
         # Views become copies before they hold too much. A writer can't.
@@ -57,7 +57,7 @@ class Errors(CacheCase):
             writer.abort()
 
     @unittest.skipIf(os.getuid() == 0, "root may write everything")
-    def test_advice_for_who_may_not_write(self) -> None:
+    def test_advice_without_write_permission(self) -> None:
         os.chmod(self.path, 0o400)
         with self.assertRaisesRegex(eyewall.ReadOnlyError, "read_only=True"):
             eyewall.Cache(self.path)
@@ -72,7 +72,7 @@ class Errors(CacheCase):
             cache["a"] = 1
         self.assertEqual(len(glob.glob(f"{path}.broken-*")), 1)
 
-    def test_hits_are_verified_where_that_is_asked_for(self) -> None:
+    def test_hits_are_verified_if_that_is_set(self) -> None:
         path, value = f"{self.folder}/careful", b"a value that is damaged later"
         with eyewall.Cache(path, size="1M", verify_hits=True) as cache:
             cache["a"] = value

@@ -32,7 +32,7 @@ class Flights(CacheCase):
                 self.assert_ends_well(child)
         self.assertEqual(len(os.read(calls, 1000)), 20)
 
-    def test_what_it_raises_is_raised_and_the_next_makes_it(self) -> None:
+    def test_an_exception_is_raised_and_the_next_caller_makes_the_value(self) -> None:
         with self.assertRaises(ZeroDivisionError):
             self.cache.get_or_fill("a", lambda: 1 // 0)
         self.assertEqual(self.cache.get_or_fill("a", lambda: 1), 1)
@@ -44,14 +44,14 @@ class Flights(CacheCase):
             self.assertIsNone(self.cache.get_or_fill("a", lambda: made.append(None)))
         self.assertEqual(len(made), 1)
 
-    def test_that_there_is_nothing_is_known(self) -> None:
+    def test_a_negative_entry_is_known(self) -> None:
         for make in (lambda: eyewall.Negative(404, ttl=60), lambda: self.fail("it is known")):
             self.assertEqual(self.cache.get_or_fill("a", make, default="nothing"), "nothing")
         entry = self.cache.lookup("a")
         assert entry
         self.assertEqual(entry.reason, 404)
 
-    def test_that_there_is_nothing_is_kept_and_purged_as_a_value_would_be(self) -> None:
+    def test_a_negative_entry_is_kept_and_purged_like_a_value(self) -> None:
         for ttl, own, left in ((60, None, 60), (60, 5, 5), (None, None, None)):
             self.cache.get_or_fill("a", lambda: eyewall.Negative(404, ttl=own), ttl=ttl, tags=["product:7"])
             entry = self.cache.lookup("a")
@@ -62,7 +62,7 @@ class Flights(CacheCase):
         with self.assertWarnsRegex(eyewall.NotStoredWarning, "tags"):
             self.cache.get_or_fill("a", lambda: eyewall.Negative(404), tags=map(str, range(40)))
 
-    def test_who_asks_for_stale_ones_does_not_wait(self) -> None:
+    def test_a_caller_that_accepts_stale_values_does_not_wait(self) -> None:
         self.cache.put("a", "old", ttl=60, stale=60)
         self.cache.purge_all(soft=True)
         state, flight = self.cache._begin_fill("a", 0, False)
@@ -73,13 +73,13 @@ class Flights(CacheCase):
         with self.assertRaises(eyewall.EndedError):
             flight.store("again")
 
-    def test_who_waits_too_long_makes_it_for_itself(self) -> None:
+    def test_a_caller_that_waits_too_long_makes_the_value_itself(self) -> None:
         with self.cache._begin_fill("a", 0, False)[1]:
             self.assertEqual(self.cache.get_or_fill("a", lambda: "own", wait=0), "own")
             self.assertEqual(self.cache.get_or_fill("a", lambda: eyewall.Negative(), wait=0, default="none"), "none")
         self.assertNotIn("a", self.cache)
 
-    def test_what_can_not_be_stored_is_given_with_a_warning(self) -> None:
+    def test_a_value_that_can_not_be_stored_is_returned_with_a_warning(self) -> None:
         with self.assertWarnsRegex(eyewall.NotStoredWarning, "entry_bytes_max"):
             self.assertEqual(len(self.cache.get_or_fill("a", lambda: bytes(3 << 20))), 3 << 20)
         with self.assertRaises(eyewall.SerializerError):
@@ -95,7 +95,7 @@ class Flights(CacheCase):
         self.assertEqual(self.cache.get_or_fill("a", make, tags="news"), "old news")
         self.assertNotIn("a", self.cache)
 
-    def test_who_waits_counts_once(self) -> None:
+    def test_a_waiting_caller_counts_once(self) -> None:
         """However long it waits, and however often it looks whether to go on."""
         asked = 0
 
@@ -113,7 +113,7 @@ class Flights(CacheCase):
                 self.cache._begin_fill("a", 0, False)
             self.assertEqual(self.cache.stats()["busy"], 1)
 
-    def test_what_is_raised_while_it_waits_ends_the_wait(self) -> None:
+    def test_an_exception_during_the_wait_ends_it(self) -> None:
         with self.cache._begin_fill("a", 0, False)[1], self.assertRaises(ZeroDivisionError):
             self.cache._begin_fill("a", 3600, False, lambda: 1 // 0)  # type: ignore[arg-type, return-value]
 

@@ -34,7 +34,7 @@ class Memoize(CacheCase):
         doubled.purge()
         self.assertNotIn(doubled.key(2), self.cache)
 
-    def test_arguments_are_told_apart(self) -> None:
+    def test_arguments_make_different_keys(self) -> None:
         @self.cache.memoize(name="kinds")
         def kind(*args: object, **kwargs: object) -> int:
             self.calls.append(args)

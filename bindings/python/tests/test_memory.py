@@ -22,7 +22,7 @@ class Holder(eyewall.Cache):
 
 
 class Cycles(CacheCase):
-    def test_what_a_cache_holds_of_itself_is_collected(self) -> None:
+    def test_objects_that_a_cache_holds_of_itself_are_collected(self) -> None:
         ways: dict[str, Callable[[Holder], Any]] = {
             "claim": lambda cache: cache.claim("a"),
             "flight": lambda cache: cache._begin_fill("a", 0, False)[1],

@@ -23,7 +23,7 @@ def add_one(cache: eyewall.Cache, name: str) -> None:
 
 
 class Processes(CacheCase):
-    def test_a_forked_child_uses_what_its_parent_opened(self) -> None:
+    def test_a_forked_child_uses_its_parents_volume(self) -> None:
         self.cache["from parent"] = 1
 
         def child() -> None:
@@ -55,14 +55,14 @@ class Processes(CacheCase):
             self.assertEqual(self.cache.pop("count"), 200)
             self.assertEqual(self.cache[f"{method} 1"], workers[1].pid)
 
-    def test_options_go_with_a_cache_to_another_process(self) -> None:
+    def test_a_cache_keeps_its_options_in_another_process(self) -> None:
         with eyewall.Cache(self.path, size="4M", serializer="json") as cache:
             cache["a"] = [1]
             with pickle.loads(pickle.dumps(cache)) as again:
                 self.assertEqual(again["a"], [1])
                 again["b"] = {}
 
-    def test_a_child_does_not_read_what_its_parent_holds(self) -> None:
+    def test_a_child_does_not_read_its_parents_views(self) -> None:
         self.cache["a"] = b"held"
         view = self.cache.get_view("a")
         assert view is not None
@@ -85,7 +85,7 @@ class Processes(CacheCase):
         self.assertEqual(self.cache.stats()["pins"], 1)
         self.assertEqual(view, b"held")
 
-    def test_what_a_parent_claims_is_not_its_childs(self) -> None:
+    def test_a_child_does_not_own_its_parents_claims(self) -> None:
         claim = self.cache.claim("a")
 
         def child() -> None:
@@ -95,7 +95,7 @@ class Processes(CacheCase):
         self.assertIsNotNone(claim.put("from the parent"))
         self.assertEqual(self.cache["a"], "from the parent")
 
-    def test_who_dies_while_it_makes_a_value_lets_another_make_it(self) -> None:
+    def test_another_process_makes_the_value_if_the_first_dies(self) -> None:
         began, begin = os.pipe()
 
         def make() -> bytes:

@@ -21,7 +21,7 @@ class Streams(CacheCase):
         self.addCleanup(follower.end)
         return follower
 
-    def test_what_is_written_is_read_as_it_comes(self) -> None:
+    def test_followers_read_a_value_while_it_is_written(self) -> None:
         self.assertIsNone(self.cache.follow("feed"))
         with self.cache.writer("feed", metadata=b"text/xml") as writer:
             writer.write(b"<item/>")
@@ -60,7 +60,7 @@ class Streams(CacheCase):
         writer.commit()
         self.assert_ends_well(reader)
 
-    def test_who_gives_up_tells_those_that_follow(self) -> None:
+    def test_a_writer_that_gives_up_interrupts_its_followers(self) -> None:
         writer = self.cache.writer("feed")
         writer.write(b"half")
         follower = self.followed("feed")
@@ -108,7 +108,7 @@ class Streams(CacheCase):
         self.assertEqual(read, [b"for the thread"])
         writer.abort()
 
-    def test_a_child_neither_reads_nor_ends_what_its_parent_follows(self) -> None:
+    def test_a_child_neither_reads_nor_ends_its_parents_followers(self) -> None:
         writer = self.cache.writer("feed")
         follower = self.followed("feed")
 
@@ -136,7 +136,7 @@ class Streams(CacheCase):
 
 
 class Writers(CacheCase):
-    def test_what_a_thread_writes_is_not_ended_under_it(self) -> None:
+    def test_a_writer_is_not_ended_while_a_thread_writes(self) -> None:
         """Another thread either aborts, or gets an error."""
         writer, begun = self.cache.writer("a"), threading.Event()
 

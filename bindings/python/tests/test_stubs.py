@@ -14,7 +14,7 @@ STUBS = pathlib.Path(eyewall.__file__).parent / "_eyewall.pyi"
 
 
 class Stubs(unittest.TestCase):
-    def test_they_say_what_the_module_says(self) -> None:
+    def test_stubs_and_module_have_the_same_documentation(self) -> None:
         said = 0
         for found in ast.parse(STUBS.read_text()).body:
             for method in found.body if isinstance(found, ast.ClassDef) else []:

@@ -33,7 +33,7 @@ class Values(CacheCase):
         found = cache["value"]
         self.assertEqual((type(found), repr(found)), (type(value), repr(value)))
 
-    def test_plain_ones_need_no_serializer_and_are_the_same_with_any(self) -> None:
+    def test_plain_values_need_no_serializer_and_are_the_same_with_any(self) -> None:
         for serializer in (None, "json", "pickle"):
             cache = self.opened(serializer)
             for value in PLAIN:
@@ -41,7 +41,7 @@ class Values(CacheCase):
                     self.assert_comes_back(cache, value)
                     self.assertEqual(self.cache["value"], value)
 
-    def test_bytes_are_what_other_languages_read(self) -> None:
+    def test_other_languages_read_the_same_bytes(self) -> None:
         for value in (b"page", bytearray(b"page"), memoryview(b"page")):
             self.cache["page"] = value
             entry = self.cache.lookup("page")
@@ -53,7 +53,7 @@ class Values(CacheCase):
         self.cache["text"] = "caf\u00e9"
         self.assertEqual(bytes(self.cache.get_view("text") or b""), "caf\u00e9".encode())
 
-    def test_without_a_serializer_others_are_refused(self) -> None:
+    def test_without_a_serializer_other_types_are_refused(self) -> None:
         for value in (*STRUCTURES, Colour.RED, object()):
             with self.subTest(value=value), self.assertRaisesRegex(SerializerError, "serializer="):
                 self.cache["a"] = value
@@ -69,7 +69,7 @@ class Values(CacheCase):
         with self.assertRaises(TypeError):
             cache["a"] = object()
 
-    def test_pickle_is_read_where_it_was_chosen(self) -> None:
+    def test_pickle_is_read_only_if_chosen(self) -> None:
         cache = self.opened("pickle")
         for value in (*STRUCTURES, (1, "a"), Colour.RED, bytearray(b"x")):
             self.assert_comes_back(cache, value)
@@ -81,7 +81,7 @@ class Values(CacheCase):
                 list(other.values())
             self.assertIn("a", other)
 
-    def test_pickle_is_refused_where_others_may_write(self) -> None:
+    def test_pickle_is_refused_if_other_users_may_write(self) -> None:
         os.chmod(self.path, 0o660)
         with self.assertRaisesRegex(UntrustedError, "trust_writers"):
             self.opened("pickle")
@@ -93,7 +93,7 @@ class Values(CacheCase):
         os.chmod(self.folder, 0o1777)
         self.assertEqual(self.opened("pickle")["a"], (1,))
 
-    def test_a_sticky_file_is_one_that_others_may_write(self) -> None:
+    def test_a_sticky_file_counts_as_writable_by_others(self) -> None:
         """The sticky bit counts for folders only."""
         os.chmod(self.path, 0o1666)
         with self.assertRaises(UntrustedError):
@@ -115,7 +115,7 @@ class Values(CacheCase):
             self.assert_comes_back(cache, value)
         self.assertEqual(self.cache["value"], {})
 
-    def test_an_applications_own(self) -> None:
+    def test_an_applications_own_serializer(self) -> None:
         cache = self.opened(Serializer(lambda value: repr(value).encode(), lambda data: data.decode()))
         cache["a"] = [1]
         self.assertEqual(cache["a"], "[1]")

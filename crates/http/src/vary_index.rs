@@ -73,7 +73,7 @@ impl VaryIndex {
         self.variants.truncate(VARIANTS_MAX);
     }
 
-    /// The value of the entry. A variant that is too long to be told is left out.
+    /// The value of the entry. A variant that is too long for the format is left out.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = self.generation.to_le_bytes().to_vec();
         for variant in &self.variants {

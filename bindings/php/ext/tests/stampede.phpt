@@ -1,5 +1,5 @@
 --TEST--
-Many processes ask for what isn't there: one computes
+Many processes ask for an absent key: one computes
 --EXTENSIONS--
 eyewall
 --FILE--

@@ -1,5 +1,5 @@
 --TEST--
-Numbers, and what holds entries
+Numbers, and holders of entries
 --EXTENSIONS--
 eyewall
 --FILE--

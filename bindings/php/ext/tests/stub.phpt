@@ -1,5 +1,5 @@
 --TEST--
-The stub says what the extension has
+The stub matches the extension
 --EXTENSIONS--
 eyewall
 --FILE--

@@ -1,5 +1,5 @@
 --TEST--
-A volume that is truncated under a process fails by exceptions, and can be had anew
+A volume that is truncated while it is open fails by exceptions, and can be opened again
 --EXTENSIONS--
 eyewall
 --FILE--

@@ -1,5 +1,5 @@
 --TEST--
-update: one after the other
+update: concurrent updates run one after the other
 --EXTENSIONS--
 eyewall
 --FILE--
@@ -30,7 +30,7 @@ same(false, $cache->update('key', function () use ($cache) {
 }));
 same(null, $cache->get('key'));
 
-// Of the same key within itself: nobody waits for oneself forever.
+// An update of the same key within an update does not wait for itself forever.
 refused(Eyewall\Exception::BUSY, '', fn () => $cache->update('key', fn () => $cache->update('key', fn () => 1, wait: 0)));
 check($cache->update('key', fn () => 'again', wait: 0));
 same('again', $cache->get('key'));

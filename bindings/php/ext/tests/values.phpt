@@ -1,5 +1,5 @@
 --TEST--
-What is set is got, of every type, and by other processes
+Stored values of every type come back, in other processes, too
 --EXTENSIONS--
 eyewall
 --FILE--
@@ -43,7 +43,7 @@ $found = $cache->get('references');
 $found[0][] = 2;
 same([1, 2], $found[1]);
 
-// What isn't there.
+// Absent keys.
 same(null, $cache->get('absent'));
 same('default', $cache->get('absent', 'default'));
 same(false, $cache->has('absent'));

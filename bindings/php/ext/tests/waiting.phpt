@@ -1,5 +1,5 @@
 --TEST--
-Whoever waits: for the value, for its turn, or not forever
+Callers wait for the value, for their turn, or up to a limit
 --EXTENSIONS--
 eyewall
 --FILE--
@@ -48,7 +48,7 @@ same('value: theirs', $child->line());
 $child->rest();
 same('theirs', $cache->fetchOrCompute('key', fn () => 'not called', 100, [], 100));
 
-// And who waits long enough has the new one.
+// A caller that waits long enough gets the new value.
 $cache->delete('key');
 $child = new Process($script, $path);
 same('computing', $child->line());

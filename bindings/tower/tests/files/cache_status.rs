@@ -8,7 +8,7 @@ use crate::support::{Site, get, request, send};
 async fn the_cache_reports_its_work_under_its_name() {
     let site = Site::new(&["page.html"]);
     let dir = site.serve().cache_status("my-files");
-    // The folder is looked at without being read.
+    // The look doesn't read the folder.
     loop {
         let head = send(&dir, request(Method::HEAD, "/page.html", &[])).await;
         assert_eq!(head.field("cache-status"), "my-files; fwd=uri-miss; detail=head");
@@ -26,7 +26,7 @@ async fn the_cache_reports_its_work_under_its_name() {
 }
 
 #[tokio::test]
-async fn unless_it_is_asked_for_nothing_is_told() {
+async fn cache_status_is_absent_by_default() {
     let site = Site::new(&["page.html"]);
     assert_eq!(get(&site.serve(), "/page.html", &[]).await.field("cache-status"), "");
 }

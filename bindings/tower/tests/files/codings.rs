@@ -3,7 +3,7 @@
 use crate::support::{Site, get};
 
 #[tokio::test]
-async fn each_client_gets_the_form_that_it_wants_most() {
+async fn each_client_gets_the_form_that_it_prefers() {
     let site = Site::new(&["page.html", "page.html.gz", "page.html.br", "page.html.zst", "other.html"]);
     let dir = site.serve().precompressed(true);
     site.get_until(&dir, "/page.html", "etag").await;
@@ -33,7 +33,7 @@ async fn each_client_gets_the_form_that_it_wants_most() {
 }
 
 #[tokio::test]
-async fn unless_it_is_set_nothing_is_packed() {
+async fn compressed_forms_are_not_sent_by_default() {
     let site = Site::new(&["page.html", "page.html.gz"]);
     let taken = get(&site.serve(), "/page.html", &[("accept-encoding", "gzip")]).await;
     assert_eq!((taken.text(), taken.field("vary")), ("page.html", ""));

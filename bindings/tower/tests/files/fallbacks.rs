@@ -41,7 +41,7 @@ impl Service<Request<String>> for Careful {
 }
 
 #[tokio::test]
-async fn without_a_fallback_errors_are_lines_of_text_that_nobody_stores() {
+async fn without_a_fallback_errors_are_uncacheable_lines_of_text() {
     let site = Site::new(&["page.html", "folder/page.html", ".secret"]);
     let dir = site.serve();
     for (target, status, text) in [
@@ -75,7 +75,7 @@ async fn methods_that_files_do_not_answer_are_refused() {
 }
 
 #[tokio::test]
-async fn a_fallback_gets_the_request_as_it_came() {
+async fn a_fallback_gets_the_original_request() {
     let site = Site::new(&["page.html", ".secret"]);
     let dir = site.serve().fallback(Careful::default());
     assert_eq!(get(&dir, "/page.html", &[]).await.text(), "page.html");
@@ -92,7 +92,7 @@ async fn a_fallback_gets_the_request_as_it_came() {
 }
 
 #[tokio::test]
-async fn a_not_found_service_answers_404_whatever_it_says() {
+async fn a_not_found_service_always_answers_404() {
     let site = Site::new(&["page.html", "404.html"]);
     let taken = get(&site.serve().not_found_service(Careful::default()), "/none", &[("range", "bytes=0-1")]).await;
     assert_eq!((taken.status, taken.text()), (404, "GET /none none "), "conditions and ranges are for what is there");
@@ -104,7 +104,7 @@ async fn a_not_found_service_answers_404_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn a_file_may_stand_for_all_that_is_none() {
+async fn a_file_may_answer_for_all_missing_files() {
     let site = Site::new(&["app.js", "index.html"]);
     let dir = site.serve().fallback(ServeFile::new(site.at("index.html"), &site.files));
     for (target, text) in [("/app.js", "app.js"), ("/users/7", "index.html"), ("/", "index.html")] {

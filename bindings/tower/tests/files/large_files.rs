@@ -13,7 +13,7 @@ async fn ten_megabytes_are_kept_in_fragments_of_a_volume_of_forty() {
     site.write("film.bin", &whole);
     let files = FileCache::new(Options::new().size(40 << 20).anonymous().unwrap());
     let dir = ServeDir::new(site.at(""), &files).unwrap().cache_status("files");
-    // Not before it may be kept, so that it is stored by one request.
+    // Wait until it may be kept, so that one request stores it.
     loop {
         let first = get(&dir, "/film.bin", &[("range", "bytes=0-0")]).await;
         if first.fields.contains_key("etag") {

@@ -44,7 +44,7 @@ async fn a_file_may_come_and_go() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_gone_before_its_interval_is_over_is_gone() {
+async fn a_file_removed_within_its_interval_is_gone() {
     let options = FileCacheOptions::new().freshness(Freshness::Interval(Duration::from_hours(1))).max_bytes(0);
     let site = Site::with(&["page.html"], options);
     let file = ServeFile::new(site.at("page.html"), &site.files);
@@ -54,7 +54,7 @@ async fn a_file_that_is_gone_before_its_interval_is_over_is_gone() {
 }
 
 #[tokio::test]
-async fn precompressed_files_beside_it_are_sent_where_that_is_set() {
+async fn precompressed_files_beside_it_are_sent_if_that_is_set() {
     let site = Site::with(&["page.html", "page.html.br"], FileCacheOptions::new().precompressed(true));
     let file = ServeFile::new(site.at("page.html"), &site.files);
     let taken = get(&file, "/", &[("accept-encoding", "br")]).await;

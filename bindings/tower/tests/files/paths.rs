@@ -33,7 +33,7 @@ async fn no_path_leaves_the_root() {
 }
 
 #[tokio::test]
-async fn links_are_followed_as_far_as_is_said() {
+async fn links_are_followed_as_far_as_the_options_permit() {
     let site = Site::new(&["secret.txt", "root/page.html"]);
     symlink("page.html", site.at("root/near")).unwrap();
     symlink("../secret.txt", site.at("root/out")).unwrap();
@@ -56,7 +56,7 @@ async fn links_are_followed_as_far_as_is_said() {
 }
 
 #[tokio::test]
-async fn dotfiles_are_served_where_that_is_said() {
+async fn dotfiles_are_served_if_that_is_set() {
     let site = Site::new(&[".well-known/acme", ".env"]);
     for (yes, status) in [(false, 404), (true, 200)] {
         let dir = site.serve().dotfiles(yes);

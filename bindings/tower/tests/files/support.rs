@@ -1,4 +1,4 @@
-//! A folder with files, a volume before it, and requests.
+//! A folder with files, a volume in front of it, and requests.
 
 use std::convert::Infallible;
 use std::fs;
@@ -29,7 +29,7 @@ pub(crate) struct Taken {
 }
 
 impl Site {
-    /// These files, of which each holds its own path. The volume is so small that a fragment has 32 KiB.
+    /// A site with these files; each holds its own path. The volume is so small that a fragment has 32 KiB.
     pub(crate) fn new(paths: &[&str]) -> Self {
         Self::with(paths, FileCacheOptions::new())
     }

@@ -76,7 +76,7 @@ async fn all_clients_get_a_body_while_it_arrives() {
 }
 
 #[tokio::test]
-async fn a_length_that_is_known_is_told() {
+async fn a_known_length_is_sent() {
     let (site, sender) = sending(Some(7), |layer| layer);
     let body = site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap().into_body();
     assert_eq!(body.size_hint().exact(), Some(7));
@@ -202,7 +202,7 @@ async fn an_empty_body_is_stored_too() {
 }
 
 #[tokio::test]
-async fn a_volume_that_cannot_be_written_stores_nothing_and_answers_all_the_same() {
+async fn a_read_only_volume_stores_nothing_and_requests_are_still_answered() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("volume");
     drop(Options::new().size(1 << 20).open(&path).unwrap());
@@ -216,7 +216,7 @@ async fn a_volume_that_cannot_be_written_stores_nothing_and_answers_all_the_same
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_as_long_as_it_says_is_cut_off() {
+async fn a_body_of_another_length_than_announced_is_cut_off() {
     let site = site(|parts, _| {
         let is_first = !parts.headers.contains_key("x-again");
         respond(
@@ -230,7 +230,7 @@ async fn a_body_that_is_not_as_long_as_it_says_is_cut_off() {
     assert_eq!(site.get_with("/", &[("x-again", "1")]).await.text(), "body");
 }
 
-/// A body that doesn't know how long it is.
+/// A body of unknown length.
 struct Unsized(Option<&'static str>);
 
 impl http_body::Body for Unsized {

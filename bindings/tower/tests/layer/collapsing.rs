@@ -38,7 +38,7 @@ fn many(site: &Site, path: &'static str) -> Vec<JoinHandle<io::Result<Reply>>> {
     (0..8).map(|_| tokio::spawn(ask(site.clone()))).collect()
 }
 
-/// All tasks have gone as far as they can.
+/// Waits until no task can go on.
 async fn settle() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
@@ -118,7 +118,7 @@ async fn a_waiting_request_replaces_the_first_when_that_one_fails() {
 }
 
 #[tokio::test]
-async fn those_of_other_variants_ask_for_theirs() {
+async fn requests_for_other_variants_ask_for_themselves() {
     let gate = Arc::new(Semaphore::new(0));
     let permits = Arc::clone(&gate);
     let site = Site::over(

@@ -77,7 +77,7 @@ async fn a_204_and_a_304_tell_no_length_though_the_service_does() {
             response
         });
         let length = if status == StatusCode::OK { "5" } else { "" };
-        // The second GET is answered from the cache where the first was stored; a POST always goes past it.
+        // The second GET is answered from the cache if the first was stored. A POST always bypasses the cache.
         for method in [Method::GET, Method::GET, Method::HEAD, Method::POST] {
             let reply = site.ask(method.clone(), "/", &[("if-none-match", "\"a\"")]).await;
             assert_eq!((reply.status, reply.field("content-length")), (status, length), "{method} {control}");

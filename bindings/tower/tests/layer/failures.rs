@@ -39,7 +39,7 @@ async fn an_error_of_the_service_is_a_502_for_a_while() {
 }
 
 #[tokio::test]
-async fn a_status_is_remembered_without_its_response_where_that_has_no_body() {
+async fn a_status_is_remembered_alone_if_the_response_has_no_body() {
     for status in [StatusCode::NOT_FOUND, StatusCode::GONE, StatusCode::SERVICE_UNAVAILABLE] {
         let site = failing(true, Some(status), "");
         let first = site.get("/").await;
@@ -61,7 +61,7 @@ async fn a_failure_with_a_body_is_stored_with_it() {
 }
 
 #[tokio::test]
-async fn nothing_is_remembered_unasked() {
+async fn failures_are_not_remembered_by_default() {
     for status in [None, Some(StatusCode::NOT_FOUND)] {
         let site = failing(false, status, "");
         for number in 1..=2 {

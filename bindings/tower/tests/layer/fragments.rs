@@ -18,7 +18,7 @@ use crate::support::{Site, request, respond};
 const MEBIBYTE: usize = 1 << 20;
 const FIELDS: [(&str, &str); 2] = [("cache-control", "max-age=60"), ("etag", "\"a\"")];
 
-/// Bytes of which no two places nearby are alike.
+/// Bytes in which no two nearby places are alike.
 fn large(bytes: usize) -> Bytes {
     (0..bytes).map(|position| (position / 251) as u8 ^ position as u8).collect()
 }
@@ -139,7 +139,7 @@ impl http_body::Body for Sent {
     }
 }
 
-/// A site whose first answer has so many mebibytes, which a test sends; the others are short.
+/// A site whose first response has a body of this many mebibytes, which a test sends. The other responses are short.
 fn sending(mebibytes: usize) -> (Site, UnboundedSender<Bytes>) {
     let (sender, pieces) = unbounded_channel();
     let first = std::sync::Mutex::new(Some(Sent(pieces, (mebibytes * MEBIBYTE) as u64)));
@@ -168,7 +168,7 @@ async fn a_request_during_a_large_fill_reads_the_same_body() {
 }
 
 #[tokio::test]
-async fn a_large_body_that_nobody_reads_any_more_is_given_up_unless_it_is_nearly_there() {
+async fn a_large_body_without_readers_is_given_up_unless_it_is_nearly_complete() {
     let (site, sender) = sending(12);
     drop(site.start(request(Method::GET, "/", &[], Body::empty())).await.unwrap());
     sender.send(large(MEBIBYTE)).unwrap();

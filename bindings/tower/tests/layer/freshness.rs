@@ -5,7 +5,7 @@ use http::StatusCode;
 use crate::support::{Site, counted, counting, respond};
 
 #[tokio::test]
-async fn it_is_fresh_for_as_long_as_it_says_and_then_asked_for_anew() {
+async fn a_response_is_fresh_for_its_lifetime_and_then_asked_for_again() {
     let site = counting(&[("cache-control", "max-age=60")]);
     site.get("/").await;
     site.clock.advance(59);
@@ -17,7 +17,7 @@ async fn it_is_fresh_for_as_long_as_it_says_and_then_asked_for_anew() {
 }
 
 #[tokio::test]
-async fn shared_caches_have_words_of_their_own() {
+async fn shared_caches_have_directives_of_their_own() {
     let site = counting(&[("cache-control", "max-age=5, s-maxage=60")]);
     assert!(site.get("/").await.told().ends_with("ttl=60"));
     let site = counting(&[("cache-control", "max-age=5"), ("cdn-cache-control", "max-age=90")]);
@@ -27,7 +27,7 @@ async fn shared_caches_have_words_of_their_own() {
 }
 
 #[tokio::test]
-async fn the_age_that_it_comes_with_counts() {
+async fn the_age_of_a_received_response_counts() {
     let site = counting(&[("cache-control", "max-age=60"), ("age", "50")]);
     site.get("/").await;
     site.clock.advance(9);
@@ -37,7 +37,7 @@ async fn the_age_that_it_comes_with_counts() {
 }
 
 #[tokio::test]
-async fn a_lifetime_is_guessed_only_if_that_is_wanted() {
+async fn a_lifetime_is_guessed_only_if_that_is_set() {
     let fields = &[("last-modified", "Mon, 21 Sep 2020 00:00:00 GMT")];
     let site = counting(fields);
     site.get("/").await;
@@ -48,7 +48,7 @@ async fn a_lifetime_is_guessed_only_if_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_client_may_want_it_fresher() {
+async fn a_client_may_demand_a_fresher_response() {
     let site = counting(&[("cache-control", "max-age=60")]);
     site.get("/").await;
     site.clock.advance(10);
@@ -77,7 +77,7 @@ async fn a_client_may_want_only_a_stored_response() {
 }
 
 #[tokio::test]
-async fn a_client_may_take_it_stale() {
+async fn a_client_may_accept_a_stale_response() {
     let site = counting(&[("cache-control", "max-age=60"), ("etag", "\"a\"")]);
     site.get("/").await;
     site.clock.advance(70);

@@ -69,7 +69,7 @@ impl UnaryService<Name> for Greeter {
     }
 }
 
-/// Two greetings, of which the second may fail.
+/// Two greetings. The second may fail.
 struct Greetings(std::vec::IntoIter<Result<Greeting, Status>>);
 
 impl tonic::codegen::tokio_stream::Stream for Greetings {
@@ -166,7 +166,7 @@ impl Running {
         self.call(GREET, Request::new(Name { name: name.to_owned() })).await
     }
 
-    /// What a stream of greetings gives.
+    /// The greetings of a stream.
     async fn count(&mut self, name: &str) -> Vec<Result<String, Code>> {
         self.client.ready().await.unwrap();
         let codec = ProstCodec::<Name, Greeting>::default();
@@ -270,7 +270,7 @@ async fn content_that_is_no_single_message_passes_unchanged() {
 }
 
 #[tokio::test]
-async fn codings_that_a_client_takes_count_all_of_them() {
+async fn all_codings_that_a_client_accepts_are_part_of_the_key() {
     let message = [&[0, 0, 0, 0, 2][..], b"hi"].concat();
     let site = Site::new(
         |layer| layer.cache_grpc([GREET], Duration::from_mins(1)),

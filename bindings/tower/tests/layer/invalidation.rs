@@ -29,7 +29,7 @@ async fn a_change_removes_its_target_and_the_addresses_in_its_answer() {
 }
 
 #[tokio::test]
-async fn a_change_that_failed_removes_nothing_and_so_does_a_question() {
+async fn a_failed_change_and_a_safe_method_remove_nothing() {
     let site = changing(&[], StatusCode::FORBIDDEN);
     site.get("/").await;
     site.ask(Method::DELETE, "/", &[]).await;
@@ -51,7 +51,7 @@ async fn a_change_can_name_a_group() {
 }
 
 #[tokio::test]
-async fn a_change_that_is_bypassed_removes_all_the_same() {
+async fn a_bypassed_change_still_removes() {
     let site = Site::new(
         |layer| layer.bypass(|parts| parts.method == Method::PUT),
         |parts, _| respond(&[("cache-control", "max-age=60")], parts.method.to_string()),

@@ -9,7 +9,7 @@ use crate::support::{Site, counted, counting, respond, volume};
 const FRESH: &[(&str, &str)] = &[("cache-control", "max-age=60")];
 
 #[tokio::test]
-async fn hosts_have_answers_of_their_own_unless_that_is_left_out() {
+async fn hosts_have_responses_of_their_own_unless_the_key_omits_them() {
     let ask = async |site: &Site, host: &str| {
         let request = http::Request::get(format!("http://{host}/")).body(axum::body::Body::empty()).unwrap();
         site.send(request).await.is_hit()
@@ -30,7 +30,7 @@ async fn parts_of_the_query_can_be_left_out() {
 }
 
 #[tokio::test]
-async fn a_name_in_the_query_is_the_same_however_it_is_escaped() {
+async fn an_escaped_name_in_the_query_is_the_same_name() {
     let set = |layer: eyewall_tower::CacheLayer| layer.key(KeyParts::new().query_only(["page", "per page"]));
     let site = Site::new(set, |parts, _| respond(FRESH, parts.uri.query().unwrap_or("none").to_owned()));
     for query in ["%70age=evil", "p%61ge=evil", "per+page=9", "per%20page=8"] {
@@ -40,7 +40,7 @@ async fn a_name_in_the_query_is_the_same_however_it_is_escaped() {
 }
 
 #[tokio::test]
-async fn a_host_with_a_port_that_is_none_is_no_host_of_the_cache() {
+async fn a_request_with_an_invalid_port_bypasses_the_cache() {
     let site = counting(FRESH);
     for host in ["example.org:99999", "example.org:evil", "example.org:+80", "example.org:80.evil.org", "[::1]evil"] {
         let request = http::Request::get("/").header("host", host).body(axum::body::Body::empty()).unwrap();
@@ -54,7 +54,7 @@ async fn a_host_with_a_port_that_is_none_is_no_host_of_the_cache() {
 }
 
 #[tokio::test]
-async fn a_part_of_ones_own_makes_answers_of_their_own_which_one_change_removes() {
+async fn a_part_by_a_closure_separates_responses_and_one_change_removes_them_all() {
     let theme = |parts: &http::request::Parts| {
         parts.headers.get("cookie").map_or_else(String::new, |value| value.to_str().unwrap().to_owned())
     };
@@ -92,7 +92,7 @@ async fn a_key_that_is_too_long_is_asked_for_each_time() {
 }
 
 #[tokio::test]
-async fn a_request_that_names_no_host_for_sure_is_not_for_the_cache() {
+async fn a_request_with_an_ambiguous_host_bypasses_the_cache() {
     let site = counting(FRESH);
     for _ in 0..2 {
         let reply = site.get_with("/", &[("host", "other.org")]).await;

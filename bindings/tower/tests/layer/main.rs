@@ -1,4 +1,4 @@
-//! The layer before services of all kinds: one story in each file.
+//! The layer in front of services of all kinds: one story in each file.
 
 #![cfg(test)]
 

@@ -1,6 +1,6 @@
-//! Several processes on one volume share stored responses, and collapse their requests on request.
+//! Several processes on one volume share stored responses, and can collapse their requests.
 //!
-//! Two caches that opened the same file stand for two processes: what they share is the volume alone.
+//! Two caches that opened the same file stand for two processes: they share only the volume.
 
 use std::future::{Ready, ready};
 use std::io;
@@ -98,7 +98,7 @@ async fn a_client_that_leaves_keeps_no_thread_waiting_for_another_process() {
     let path = folder.path().join("volume");
     let one = over(&path, std::future::pending);
     let cache = Options::new().size(4 << 20).open(&path).unwrap();
-    // The runtime of a test ends with the last of its threads.
+    // The runtime of a test ends with its last thread.
     let set = |layer: eyewall_tower::CacheLayer| layer.across_processes(true).patience(Duration::MAX);
     let other = Site::over(cache, set, |_, _| page("of other"));
     let ask = |site: &Site| {

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::support::{Site, request, respond, site, volume};
 
-/// A site that answers once, and from then on fails: 1 by an error, 2 by a status.
+/// A site that answers once, and then fails: 1 by an error, 2 by a status.
 fn failing(control: &'static str, kind: usize) -> Site {
     let count = AtomicUsize::new(0);
     Site::over(
@@ -35,7 +35,7 @@ fn failing(control: &'static str, kind: usize) -> Site {
 }
 
 #[tokio::test]
-async fn it_is_sent_while_it_is_validated_behind_the_clients_back() {
+async fn a_stale_response_is_sent_while_it_is_validated_in_the_background() {
     let (gate, count) = (Arc::new(Semaphore::new(1)), AtomicUsize::new(0));
     let permits = Arc::clone(&gate);
     let site = Site::over(
@@ -69,7 +69,7 @@ async fn it_is_sent_while_it_is_validated_behind_the_clients_back() {
 }
 
 #[tokio::test]
-async fn it_is_sent_where_the_service_fails() {
+async fn a_stale_response_is_sent_if_the_service_fails() {
     for kind in [1, 2] {
         let site = failing("max-age=60, stale-if-error=30", kind);
         site.get("/").await;
@@ -81,7 +81,7 @@ async fn it_is_sent_where_the_service_fails() {
 }
 
 #[tokio::test]
-async fn a_failure_is_the_answer_where_the_response_does_not_let_it() {
+async fn a_failure_is_the_answer_if_the_stale_response_does_not_permit_its_use() {
     for control in ["max-age=60", "max-age=60, must-revalidate, stale-if-error=30", "s-maxage=60, stale-if-error=30"] {
         let site = failing(control, 2);
         site.get("/").await;
@@ -103,7 +103,7 @@ async fn a_failure_does_not_replace_a_stored_response() {
     assert_eq!(site.get_with("/", &[("cache-control", "max-stale")]).await.text(), "good");
 }
 
-/// The page, unless a client asks for a failure: then an error, which is as fresh as the page.
+/// A page. If a client asks for a failure, an error that is as fresh as the page.
 fn failing_on_demand(page: &'static str) -> Site {
     site(move |parts, _| {
         let Some(status) = parts.headers.get("x-fail") else { return respond(&[("cache-control", page)], "page") };
@@ -114,7 +114,7 @@ fn failing_on_demand(page: &'static str) -> Site {
 }
 
 #[tokio::test]
-async fn an_error_takes_no_usable_response_away() {
+async fn an_error_does_not_replace_a_usable_response() {
     for page in ["max-age=300", "max-age=0, stale-while-revalidate=300"] {
         let site = failing_on_demand(page);
         site.get("/").await;
@@ -136,7 +136,7 @@ async fn an_error_takes_no_usable_response_away() {
 }
 
 #[tokio::test]
-async fn an_error_is_stored_where_nothing_is_unless_it_refuses_one_request() {
+async fn an_error_is_stored_in_an_empty_place_unless_it_refuses_one_request() {
     let site = failing_on_demand("max-age=300");
     for (status, text) in [("400", "page"), ("431", "page"), ("404", "error"), ("405", "error"), ("503", "error")] {
         let path = format!("/{status}");

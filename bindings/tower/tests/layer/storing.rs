@@ -20,7 +20,7 @@ async fn a_response_with_a_lifetime_is_answered_from_the_volume() {
 }
 
 #[tokio::test]
-async fn each_address_is_one_of_its_own() {
+async fn each_address_has_a_response_of_its_own() {
     let site = counting(&[("cache-control", "max-age=60")]);
     for path in ["/a", "/b", "/a?q", "/A"] {
         site.get(path).await;
@@ -103,7 +103,7 @@ async fn a_ttl_can_be_set_for_responses_without_a_lifetime() {
 }
 
 #[tokio::test]
-async fn requests_with_which_the_cache_has_nothing_to_do_pass() {
+async fn bypassed_requests_pass() {
     let has_session = |parts: &http::request::Parts| parts.headers.contains_key("cookie");
     let site = Site::new(|layer| layer.bypass(has_session), counted(&[("cache-control", "max-age=60")]));
     site.get("/").await;
@@ -113,7 +113,7 @@ async fn requests_with_which_the_cache_has_nothing_to_do_pass() {
 }
 
 #[tokio::test]
-async fn requests_with_content_and_upgrades_pass_as_they_came() {
+async fn requests_with_content_and_upgrades_pass_unchanged() {
     let site = site(|_, content| respond(&[("cache-control", "max-age=60")], content));
     let content = request(Method::GET, "/", &[], "asked".into());
     let reply = site.send(content).await;
@@ -124,7 +124,7 @@ async fn requests_with_content_and_upgrades_pass_as_they_came() {
 }
 
 #[tokio::test]
-async fn the_field_has_the_name_that_is_wanted_or_is_left_out() {
+async fn cache_status_has_the_set_name_or_is_left_out() {
     let site = Site::new(|layer| layer.cache_status("edge"), counted(&[]));
     assert!(site.get("/").await.told().starts_with("edge; "));
     let site = Site::new(eyewall_tower::CacheLayer::without_cache_status, counted(&[]));
@@ -133,7 +133,7 @@ async fn the_field_has_the_name_that_is_wanted_or_is_left_out() {
 }
 
 #[tokio::test]
-async fn a_response_with_a_field_that_no_entry_can_tell_is_passed_on() {
+async fn a_response_with_a_field_too_large_for_an_entry_is_passed_on() {
     let long = "x".repeat(70_000);
     let site = site(move |_, _| respond(&[("cache-control", "max-age=60"), ("x-long", &long)], "page"));
     for _ in 0..2 {

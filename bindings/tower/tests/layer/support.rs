@@ -15,7 +15,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{ServiceExt as _, service_fn};
 use tower_layer::Layer as _;
 
-/// Seconds that pass when a test says so.
+/// Seconds that pass when a test advances the clock.
 #[derive(Clone, Default)]
 pub(crate) struct Clock(Arc<AtomicU64>);
 
@@ -43,12 +43,12 @@ pub(crate) fn volume() -> Cache {
     Options::new().size(8 << 20).heap().unwrap()
 }
 
-/// A site that answers so, with the defaults of the layer.
+/// A site that answers with this closure, with the defaults of the layer.
 pub(crate) fn site(answer: impl Fn(&Parts, Bytes) -> Response<Body> + Send + Sync + 'static) -> Site {
     Site::new(|layer| layer, answer)
 }
 
-/// A site whose answers are all these: fields, and a text that counts them.
+/// A site whose responses have these fields, and a text that counts them.
 pub(crate) fn counting(fields: &'static [(&'static str, &'static str)]) -> Site {
     Site::new(|layer| layer, counted(fields))
 }
@@ -80,7 +80,7 @@ impl Site {
         })
     }
 
-    /// One that answers when it likes to, or fails, and stores in this volume.
+    /// A site on this volume whose responses may take time, or fail.
     pub(crate) fn over<F>(
         cache: Cache,
         set: impl FnOnce(CacheLayer) -> CacheLayer,
@@ -122,7 +122,7 @@ impl Site {
         Reply::of(self.start(request).await.unwrap()).await
     }
 
-    /// The head of the answer, and its body as it comes.
+    /// The head of the response, and its body as a stream.
     pub(crate) async fn start(&self, request: Request<Body>) -> io::Result<Response<CachedBody<Body>>> {
         self.service.clone().oneshot(request).await
     }
@@ -145,7 +145,7 @@ pub(crate) fn request(method: Method, path: &str, fields: &[(&str, &str)], body:
     request.body(body).unwrap()
 }
 
-/// An answer, all of it.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -164,12 +164,12 @@ impl Reply {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    /// A field, or nothing.
+    /// The value of a field; empty if it is absent.
     pub(crate) fn field(&self, name: &str) -> &str {
         self.fields.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// What the cache says of it.
+    /// The field `Cache-Status`.
     pub(crate) fn told(&self) -> &str {
         self.field("cache-status")
     }

@@ -106,7 +106,7 @@ async fn an_answer_to_a_head_updates_the_stored_response() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_service_is_the_answer_where_nothing_stale_may_be_sent() {
+async fn an_error_of_the_service_is_the_answer_if_no_stale_response_may_be_sent() {
     let fails = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&fails);
     let site = Site::over(

@@ -39,7 +39,7 @@ async fn compressed_responses_vary_by_accept_encoding() {
 }
 
 #[tokio::test]
-async fn a_variant_that_is_stale_is_asked_for_alone() {
+async fn only_the_stale_variant_is_asked_for() {
     let site = by_language();
     site.get_with("/", &[("accept-language", "de")]).await;
     site.clock.advance(30);
@@ -51,7 +51,7 @@ async fn a_variant_that_is_stale_is_asked_for_alone() {
 
 /// The second answer varies by another field, so both fit the third request.
 #[tokio::test]
-async fn of_several_that_fit_the_latest_is_sent() {
+async fn the_latest_of_several_matching_responses_is_sent() {
     let site = site(|parts, _| {
         let language = parts.headers.get("accept-language").unwrap().to_str().unwrap();
         let vary = if language == "de" { "Accept-Language" } else { "X-Kind" };

@@ -22,7 +22,7 @@
 //! takes it, and its head is stored last.
 //!
 //! ```text
-//! answer    what a client gets       sequence  ── fragment by fragment, from the volume or from a run
+//! answer    what a client gets           sequence  ── fragment by fragment, from the volume or from a run
 //! part      a range that isn't stored: what the cache asks the upstream for
 //! opening   head first, then the body    inflow    ── bytes that arrive, into fragments
 //! keeping   body first, then the head    gather    ── asks for missing fragments

@@ -13,7 +13,7 @@ use constant {
     # waits.
     WAIT_MS => 1000,
     WAITS   => 10,
-    # A process writes back its own values after so many values, or this part of the volume.
+    # A process writes back its own values after this many values, or this part of the volume.
     DIRTY_MAX  => 1000,
     DIRTY_PART => 1 / 32,
     # Before a larger part of the volume is stored as one value, all values are written back.
@@ -22,7 +22,7 @@ use constant {
     # of the index and of the bytes is used. Index buckets overflow from some 40 % on.
     USED_PART => 1 / 4,
     # Deferring ends when less than this part of the volume remains of USED_PART. So a process needs to read the
-    # volume's statistics only after so many puts.
+    # volume's statistics only after this many puts.
     LEFT_PART => 1 / 64,
     # While room is short, a process checks again after puts of this part, and writes all unwritten values back:
     # other processes may have found room meanwhile, for instance after a clear. The part is smaller than the
@@ -115,7 +115,7 @@ sub _look_for_room {
     return;
 }
 
-# Makes room before a put of so many bytes, which may evict other entries.
+# Makes room before a put of this many bytes, which may evict other entries.
 sub _make_room {
     my ($self, $bytes) = @_;
     $self->_look_for_room;

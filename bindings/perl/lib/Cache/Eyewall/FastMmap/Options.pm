@@ -71,7 +71,7 @@ sub volume_bytes {
     return $size < SIZE_MIN ? SIZE_MIN : $size;
 }
 
-# The largest entry that a volume of so many bytes allows: a quarter, in whole memory pages, and less than 2 GiB.
+# The largest entry that a volume of this many bytes allows: a quarter, in whole memory pages, and less than 2 GiB.
 sub entry_bytes_max {
     my ($size) = @_;
     my $quarter = int($size / 4 / 4096) * 4096;
@@ -118,7 +118,7 @@ Returns the volume's size in bytes, from C<cache_size>, or from C<page_size> and
 
 =item entry_bytes_max(BYTES)
 
-Returns the size of the largest entry that a volume of so many bytes allows.
+Returns the size of the largest entry that a volume of this many bytes allows.
 
 =back
 
