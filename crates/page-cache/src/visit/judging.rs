@@ -101,6 +101,7 @@ impl<U: Upstream> Visit<U> {
         tags: Vec<String>,
         exchange: Exchange,
     ) -> Result<Entry, Refused> {
+        let has_trailers = fields.contains_key(TRAILER);
         let fields = pages::without(fields.clone(), &storable.withheld);
         let may_be_asked_for = strong_validator::if_range(&fields, exchange.received).is_some();
         let head = Head::new(Kind::Response(storable.terms), status, fields);
@@ -112,7 +113,7 @@ impl<U: Upstream> Visit<U> {
         let may_be_fragmented = match self.settings.place {
             Place::Gateway => true,
             // Fragments have no trailers.
-            Place::Origin => may_be_asked_for && length.is_some() && !head.fields.contains_key(TRAILER),
+            Place::Origin => may_be_asked_for && length.is_some() && !has_trailers,
         };
         let object_bytes_max = self.object_bytes_max();
         let (whole_bytes_max, object_bytes_max) = if status == StatusCode::OK && may_be_fragmented {
