@@ -4,10 +4,12 @@ import os
 import pathlib
 import subprocess
 
-from package_of import package_of
 from servers import Failed
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+# The package of each program.
+PACKAGES = {"eyewall": "eyewall-cli", "bench-http": "eyewall-bench-http", "bench-frameworks": "eyewall-bench-frameworks"}
 
 
 class Programs:
@@ -40,7 +42,7 @@ def _named(given):
 
 def _built(name):
     locked = ["--locked"] if os.environ.get("CI") else []
-    build = ["cargo", "build", *locked, "--release", "--package", package_of(name) or name, "--bin", name]
+    build = ["cargo", "build", *locked, "--release", "--package", PACKAGES[name], "--bin", name]
     try:
         code = subprocess.run(build, cwd=ROOT, check=False).returncode
     except FileNotFoundError:
