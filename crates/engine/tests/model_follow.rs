@@ -220,7 +220,7 @@ fn a_follower_sees_the_last_step_or_is_woken_by_it() {
 }
 
 #[test]
-#[should_panic(expected = "it sleeps on")]
+#[should_panic(expected = "the follower sleeps on")]
 fn a_signal_before_the_step_would_be_slept_through() {
     the_last_step(|stage| {
         let woken = signal(&stage.signal);
