@@ -1,4 +1,4 @@
-"""Records that nothing was measured for: the shapes of the suite's workloads, small, for tests of whoever reads them."""
+"""Records that nothing was measured for: the shapes of the suite's workloads, small, for tests of their readers."""
 import json
 import random
 

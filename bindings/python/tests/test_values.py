@@ -1,4 +1,4 @@
-"""Values keep their type, whoever reads them. Only caches with the pickle serializer read pickles."""
+"""Values keep their type for every reader. Only caches with the pickle serializer read pickles."""
 
 from __future__ import annotations
 

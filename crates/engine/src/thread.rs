@@ -39,7 +39,7 @@ pub(crate) struct Thread<'a> {
     lines: &'a Lines,
 }
 
-/// A thread slot, as it lies in the volume.
+/// The layout of a thread slot in the volume.
 #[derive(Debug)]
 #[repr(C)]
 struct Lines {

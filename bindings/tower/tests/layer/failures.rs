@@ -33,7 +33,7 @@ async fn an_error_of_the_service_is_a_502_for_a_while() {
     assert!(remembered.told().starts_with("Eyewall; hit; ttl=") && remembered.told().ends_with("; detail=negative"));
     assert_eq!(remembered.field("cache-control"), "no-store");
     let own = request(Method::GET, "/", &[("cache-control", "no-cache")], Body::empty());
-    assert!(site.start(own).await.is_err(), "who wants an answer of his own gets one");
+    assert!(site.start(own).await.is_err(), "a request with no-cache gets an answer of its own");
     site.layer.purger().address("http://example.org/", Purge::Hard).await.unwrap();
     assert!(site.start(asked()).await.is_err(), "it is forgotten");
 }

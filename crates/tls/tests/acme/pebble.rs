@@ -105,7 +105,7 @@ impl Pebble {
         self.count("Issued certificate serial")
     }
 
-    /// What it is to answer from now on to who asks when to renew a certificate, in PEM.
+    /// Sets Pebble's answer to the question when to renew a certificate, in PEM.
     pub(crate) fn suggest(&self, chain: &str, answer: &str) {
         let first = chain.split_inclusive("-----END CERTIFICATE-----").next().unwrap();
         let body = json!({ "Certificate": first, "ARIResponse": answer }).to_string();

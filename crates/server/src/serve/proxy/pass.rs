@@ -111,6 +111,9 @@ impl Proxy {
             // An address in its normal form needn't be one that can be parsed again. Groups don't depend on it.
             Err(_) => Invalidated { uris: Vec::new(), groups: groups::invalidated(method, answer) },
         };
+        if invalidated.is_empty() {
+            return (!self.pages.may_be_purged_since(mark)).then_some(mark);
+        }
         // Purges of groups may wait for other writers, so another purge may come between.
         let has_groups = !invalidated.groups.is_empty();
         let (proxy, visit) = (Arc::clone(self), Arc::clone(visit));
