@@ -13,7 +13,7 @@ use eyewall_http::message::Request;
 use tokio::task::spawn_blocking;
 
 use crate::admission::{self, Admission, Candidate};
-use crate::coding::Coding;
+use crate::coding::{self, Coding};
 use crate::file::{Answer, CachedFile, is_changed};
 use crate::folder::{FolderOptions, Found, LOOKS_MAX, Look, Tree};
 use crate::fragment;
@@ -313,7 +313,7 @@ fn no_file_at(path: &Path) -> io::Error {
 /// The file at a path, and the precompressed ones beside it, whether they exist or not.
 fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
     let plain = name_of(path);
-    let precompressed = Coding::ALL.map(|coding| coding.beside(&plain));
+    let precompressed = Coding::ALL.map(|coding| coding::beside(coding, &plain));
     std::iter::once(plain).chain(precompressed)
 }
 

@@ -323,7 +323,7 @@ impl Tree {
         let mut files = vec![file];
         let codings = if self.options.precompressed && !is_precompressed { &Coding::ALL[..] } else { &[] };
         for &coding in codings {
-            let path = coding.beside(&found[0].1);
+            let path = coding::beside(coding, &found[0].1);
             // An unreadable precompressed file doesn't keep the plain one from being served.
             let Some((file, metadata)) = self.open_watched(&path, walk).ok().flatten() else { continue };
             let precompressed = FileVersion::of(&metadata);

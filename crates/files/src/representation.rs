@@ -9,7 +9,7 @@ use eyewall_http::field::range;
 use http::header::{ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_TYPE, ETAG, LAST_MODIFIED, VARY};
 use http::{HeaderMap, HeaderValue};
 
-use crate::coding::Coding;
+use crate::coding::{Coding, tag_suffix};
 use crate::file_version::FileVersion;
 use crate::statistics::FileCounters;
 
@@ -85,7 +85,7 @@ pub(crate) fn fields(
         fields.insert(VARY, HeaderValue::from(ACCEPT_ENCODING));
     }
     if !version.may_still_change(now)
-        && let Some(tag) = version.etag(coding.map_or("", Coding::tag_suffix))
+        && let Some(tag) = version.etag(coding.map_or("", tag_suffix))
     {
         fields.insert(ETAG, tag);
     }

@@ -57,6 +57,7 @@
 //! | RFC 9213 | directives for some caches only | [`field::targeted`] |
 //! | RFC 9110, 13 to 15 | the answer to a request for a representation: the whole, ranges, a head, 304, 412 or 416 | [`answer`], [`precondition`], [`ranges`] |
 //! | RFC 9110, 12.4.2; 12.5.3; 12.5.4; RFC 4647 | weighted preferences | [`field::quality`] |
+//! | RFC 9110, 8.4.1; 12.5.3; RFC 7932; RFC 8878 | content codings that a cache or a server makes itself | [`coding`] |
 //! | RFC 10008, 2.7 | keys of requests with content | [`query`] |
 //! | RFC 9110, 5.6.7 | dates | [`field::date`] |
 //! | | settings of the operator | [`policy`] |
@@ -79,6 +80,7 @@
 
 pub mod age;
 pub mod answer;
+pub mod coding;
 pub mod field;
 pub mod freshness;
 pub mod invalidation;

@@ -1,0 +1,178 @@
+//! Content codings of stored representations, and which of them a client gets (RFC 9110, sections 8.4.1 and 12.5.3; RFC 7932; RFC
+//! 8878).
+
+use http::header::ACCEPT_ENCODING;
+use http::{HeaderMap, HeaderValue};
+
+use crate::field::quality;
+
+/// A content coding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coding {
+    /// `br`.
+    Brotli,
+    /// `zstd`.
+    Zstandard,
+    /// `gzip`.
+    Gzip,
+}
+
+impl Coding {
+    /// All codings, the most compact first.
+    pub const ALL: [Self; 3] = [Self::Brotli, Self::Zstandard, Self::Gzip];
+
+    /// Its name in `Accept-Encoding` and `Content-Encoding`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Brotli => "br",
+            Self::Zstandard => "zstd",
+            Self::Gzip => "gzip",
+        }
+    }
+
+    /// The value of `Content-Encoding`.
+    pub fn value(self) -> HeaderValue {
+        HeaderValue::from_static(self.name())
+    }
+
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// A set of codings, in one byte.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Codings(u8);
+
+impl Codings {
+    /// No coding.
+    pub const NONE: Self = Self(0);
+    /// All codings.
+    pub const ALL: Self = Self(0b111);
+
+    /// The set that has this byte. Bits that mean no coding are ignored.
+    pub fn from_byte(byte: u8) -> Self {
+        Self(byte & Self::ALL.0)
+    }
+
+    /// The set as a byte.
+    pub fn to_byte(self) -> u8 {
+        self.0
+    }
+
+    /// Whether the set has no coding.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether a coding is in the set.
+    pub fn contains(self, coding: Coding) -> bool {
+        self.0 & coding.bit() != 0
+    }
+
+    /// The codings of both sets.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The codings of either set.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Its codings, the most compact first.
+    pub fn iter(self) -> impl Iterator<Item = Coding> {
+        Coding::ALL.into_iter().filter(move |coding| self.contains(*coding))
+    }
+}
+
+impl FromIterator<Coding> for Codings {
+    fn from_iter<I: IntoIterator<Item = Coding>>(codings: I) -> Self {
+        Self(codings.into_iter().fold(0, |bits, coding| bits | coding.bit()))
+    }
+}
+
+/// The offered codings that the client wants at least as much as no coding, the most wanted first. Of several that it wants alike,
+/// the most compact comes first. Empty: the client gets the representation without a coding.
+///
+/// A coding must be named: clients that decode nothing send `*`, too. A client that accepts neither a coding nor none gets none.
+pub fn wanted(offered: Codings, request: &HeaderMap) -> impl Iterator<Item = Coding> + use<> {
+    let mut ranked = [None; Coding::ALL.len()];
+    if !offered.is_empty()
+        && request.contains_key(ACCEPT_ENCODING)
+        && let Some(preferences) = quality::preferences(request, &ACCEPT_ENCODING)
+    {
+        let plain = quality::of_coding(&preferences, "identity");
+        let quality = |coding: Coding| quality::named(&preferences, coding.name()).unwrap_or(0);
+        for (place, coding) in ranked.iter_mut().zip(offered.iter()) {
+            let quality = quality(coding);
+            *place = (quality > 0 && quality >= plain).then_some((quality, coding));
+        }
+        // The sort is stable: codings that are wanted alike stay in their order.
+        ranked.sort_by_key(|place| std::cmp::Reverse(place.map_or(0, |(quality, _)| quality)));
+    }
+    ranked.into_iter().flatten().map(|(_, coding)| coding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Coding::{Brotli, Gzip, Zstandard};
+    use super::*;
+
+    fn wants(offered: Codings, accepted: &'static str) -> Vec<Coding> {
+        let request = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(accepted))]);
+        wanted(offered, &request).collect()
+    }
+
+    #[test]
+    fn the_client_gets_the_coding_that_it_prefers() {
+        for (accepted, expected) in [
+            ("gzip, deflate, br, zstd", &[Brotli, Zstandard, Gzip][..]),
+            ("gzip, deflate, zstd", &[Zstandard, Gzip]),
+            ("gzip", &[Gzip]),
+            ("x-gzip", &[Gzip]),
+            ("GZIP", &[Gzip]),
+            ("gzip;q=1.0, br;q=0.9", &[Gzip, Brotli]),
+            ("gzip;q=0.5, zstd;q=0.5", &[Zstandard, Gzip]),
+            ("br;q=0, gzip;q=0.001", &[Gzip]),
+            ("gzip;q=0.5, identity;q=0.8", &[]),
+            ("gzip;q=0.5, identity;q=0.5", &[Gzip]),
+            ("gzip;q=0.5, br, identity;q=0.8", &[Brotli]),
+            ("gzip, identity;q=0", &[Gzip]),
+            ("gzip, *;q=0", &[Gzip]),
+            ("br;q=0", &[]),
+            ("identity;q=0, deflate", &[]),
+            ("*", &[]),
+            ("*;q=0", &[]),
+            ("gzip;q=0, *", &[]),
+            ("deflate", &[]),
+            ("", &[]),
+            ("br;q=two", &[]),
+            ("br;q=2", &[]),
+            ("br, br;q=0", &[]),
+        ] {
+            assert_eq!(wants(Codings::ALL, accepted), expected, "{accepted}");
+        }
+        let nothing_said = wanted(Codings::ALL, &HeaderMap::new()).next();
+        assert_eq!(nothing_said, None, "a client without the field may decode nothing");
+    }
+
+    #[test]
+    fn only_offered_codings_are_wanted() {
+        let accepted = "br, zstd;q=0.9, gzip;q=0.8";
+        assert_eq!(wants(Codings::NONE, accepted), []);
+        assert_eq!(wants(Codings::from_iter([Gzip, Zstandard]), accepted), [Zstandard, Gzip]);
+    }
+
+    #[test]
+    fn a_set_survives_its_byte() {
+        for byte in 0..=7 {
+            let codings = Codings::from_byte(byte);
+            assert_eq!(codings.to_byte(), byte);
+            assert_eq!(Codings::from_iter(codings.iter()), codings);
+        }
+        assert_eq!(Codings::from_byte(0xff), Codings::ALL);
+    }
+}
