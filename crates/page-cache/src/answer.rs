@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use eyewall_http::coding::Codings;
 use eyewall_http::selecting;
 use eyewall_http::terms::Terms;
 use eyewall_http::vary_index::Variant;
@@ -29,6 +30,8 @@ pub(crate) struct Answer {
     pub(crate) terms: Terms,
     /// The fields of requests that select this response, if the address has several variants.
     pub(crate) variant: Option<Variant>,
+    /// The codings of its compressed forms.
+    pub(crate) codings: Codings,
     /// The tags by which this response is purged together with others.
     pub(crate) tags: Vec<String>,
     /// The one of these tags that all responses of the address carry.

@@ -13,7 +13,8 @@ use http_body::Frame;
 use crate::answer::{Answer, Leader};
 use crate::body::{BodyStream, CutOff, End};
 use crate::fragments::Keeping;
-use crate::head::{Head, Kind};
+use crate::generation::version;
+use crate::head::{Compressible, Head, Kind};
 use crate::pages::Pages;
 use crate::recent_purges::Mark;
 use crate::settings::{Place, Settings};
@@ -100,7 +101,12 @@ impl Fill {
         let keep = move || {
             let answer = &self.answer;
             let head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
-            let head = Head { trailers: (!trailers.is_empty()).then(|| Box::new(trailers)), ..head };
+            let may_be_compressed = !answer.codings.is_empty()
+                && trailers.is_empty()
+                && self.settings.compression.as_ref().is_some_and(|compression| compression.takes_length(bytes));
+            let compressible = may_be_compressed.then(|| Compressible { version: version(), codings: answer.codings });
+            let trailers = (!trailers.is_empty()).then(|| Box::new(trailers));
+            let head = Head { trailers, compressible, ..head };
             let kept = self.pages.keep(&self.key, answer, &head, &pieces, self.mark, self.settings.lasting());
             if kept.is_none() && !self.pages.may_be_purged_since(self.mark) {
                 // The body was too large, for instance. Further requests ask for themselves, and don't wait in vain.

@@ -2,6 +2,8 @@
 
 use std::time::SystemTime;
 
+use crate::head::Version;
+
 /// A random number that no other vary index or body has had.
 pub(crate) fn generation() -> u64 {
     let mut bits = [0; 8];
@@ -10,4 +12,9 @@ pub(crate) fn generation() -> u64 {
         bits = (now.unwrap_or_default().as_nanos() as u64).to_ne_bytes();
     }
     u64::from_ne_bytes(bits)
+}
+
+/// A random version of a body.
+pub(crate) fn version() -> Version {
+    Version::new(generation()).unwrap_or(Version::MIN)
 }

@@ -13,6 +13,7 @@
 //! | [`pages`] | storing and renewing responses; the state that all front doors of a volume share |
 //! | [`purge`], [`tags`] | purges, and the tags by which responses are purged together |
 //! | [`query`] | the prefix of the keys of an address's answers to QUERY |
+//! | [`compression`] | compressed forms of stored responses |
 //!
 //! How responses lie in the volume, and how they get there:
 //!
@@ -82,6 +83,7 @@ mod blocking;
 pub mod body;
 pub mod cached_body;
 mod collapsing;
+pub mod compression;
 mod fill;
 mod fragments;
 mod generation;

@@ -14,6 +14,7 @@ use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 
 use crate::answer::{Answer, InFlight, Joined};
+use crate::compression;
 use crate::fragments::run::Runs;
 use crate::generation::generation;
 use crate::head::{Head, Kind};
@@ -39,6 +40,8 @@ pub struct Pages {
     pub(crate) unstorable: RecentKeys,
     /// Recent purges by address.
     pub(crate) recent_purges: RecentPurges,
+    /// The compressed forms that were asked for recently.
+    pub(crate) asked_forms: compression::Asked,
 }
 
 /// What decides how long a response is kept.
@@ -61,6 +64,7 @@ impl Pages {
             runs: Arc::default(),
             unstorable,
             recent_purges: RecentPurges::default(),
+            asked_forms: compression::Asked::default(),
         }
     }
 
@@ -139,8 +143,9 @@ impl Pages {
             Kind::Fragmented(_, layout) => Kind::Fragmented(terms, layout),
             _ => Kind::Response(terms),
         };
-        let trailers = stored.found.head.trailers.take();
-        stored.found.head = Head { trailers, ..Head::new(kind, status, without(fields, &storable.withheld)) };
+        let (trailers, compressible) = (stored.found.head.trailers.take(), stored.found.head.compressible);
+        stored.found.head =
+            Head { trailers, compressible, ..Head::new(kind, status, without(fields, &storable.withheld)) };
         let is_renewed = self.store.renew(&stored.key, &stored.found, times(&terms, lasting), mark.epoch);
         // If a hard purge of the address removes the entry, it isn't renewed, or is removed again. A soft purge leaves an entry
         // that is already stale as it is.

@@ -88,7 +88,7 @@ impl Pages {
                 }
                 Ok(was_there)
             }
-            Kind::Fragment => Ok(false),
+            Kind::Fragment | Kind::Form(_) => Ok(false),
         }
     }
 }

@@ -135,7 +135,7 @@ impl Stored {
         let (terms, fragments) = match found.head.kind {
             Kind::Response(terms) => (terms, None),
             Kind::Fragmented(terms, layout) => (terms, Some((address.to_vec(), layout))),
-            Kind::VaryIndex | Kind::Fragment => return None,
+            Kind::VaryIndex | Kind::Fragment | Kind::Form(_) => return None,
         };
         // After a soft purge it is stale.
         let terms = if found.is_stale { stale(terms, now) } else { terms };
@@ -148,7 +148,7 @@ impl Stored {
             Kind::Response(terms) | Kind::Fragmented(terms, _) => {
                 self.found.is_stale && !terms.fresh_for(now).is_zero()
             }
-            Kind::VaryIndex | Kind::Fragment => false,
+            Kind::VaryIndex | Kind::Fragment | Kind::Form(_) => false,
         };
         !is_purged && reuse::withstands(&self.terms, self.found.head.status, answer, now, policy)
     }

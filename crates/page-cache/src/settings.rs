@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use eyewall_http::policy::Policy;
 
+use crate::compression::Compression;
 use crate::pages::Lasting;
 
 type Now = dyn Fn() -> SystemTime + Send + Sync;
@@ -64,6 +65,8 @@ pub struct Settings {
     pub is_across_processes: bool,
     /// The longest wait for the next piece of an upstream's body. Default: none.
     pub piece_timeout: Option<Duration>,
+    /// Which stored responses are compressed. Default: none.
+    pub compression: Option<Compression>,
     /// The source of the present time.
     pub clock: Clock,
 }
@@ -80,6 +83,7 @@ impl Default for Settings {
             collapse_timeout: Duration::from_secs(5),
             is_across_processes: false,
             piece_timeout: None,
+            compression: None,
             clock: Clock::default(),
         }
     }

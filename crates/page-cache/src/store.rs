@@ -43,6 +43,11 @@ impl Found {
         Bytes::from_owner(self.hit)
     }
 
+    /// How much longer it may be used, fresh or stale.
+    pub fn usable_left(&self) -> Duration {
+        self.hit.usable_left().unwrap_or(Duration::MAX)
+    }
+
     /// The value in place.
     pub fn bytes(&self) -> &[u8] {
         self.hit.value()
@@ -271,6 +276,17 @@ impl Store {
             LookupResult::Nothing => self.look(key),
             looked => looked,
         }
+    }
+
+    /// The pinned value of an entry. None: bytes of it were lost.
+    pub(crate) fn intact(&self, hit: Hit<'_>) -> Option<Bytes> {
+        let hit = hit.into_owned();
+        read(hit.value());
+        if hit.is_intact() {
+            return Some(Bytes::from_owner(hit));
+        }
+        self.notice_loss(&[]);
+        None
     }
 
     fn found(&self, hit: Hit<'_>, is_stale: bool) -> Option<Found> {

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use eyewall_http::coding::Codings;
 use eyewall_http::policy::Policy;
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderName, Method, Response, StatusCode, Version};
@@ -62,7 +63,13 @@ pub trait Upstream: Send + Sync + Sized + 'static {
     ) -> Rules<'a> {
         let mut tags = Tags::new(None, None);
         tags.push_fields(fields, &FIELDS);
-        Rules { policy: Cow::Borrowed(&settings.policy), is_refused: false, is_opaque: false, tags: tags.finish() }
+        Rules {
+            policy: Cow::Borrowed(&settings.policy),
+            is_refused: false,
+            is_opaque: false,
+            codings: Codings::ALL,
+            tags: tags.finish(),
+        }
     }
 
     /// Whether the front door itself sets a field of this name on requests to the upstream. Responses that vary by it are not for
@@ -97,6 +104,8 @@ pub struct Rules<'a> {
     pub is_refused: bool,
     /// The encoding of its bytes is unknown. The response is passed on, and neither stored nor cut.
     pub is_opaque: bool,
+    /// The codings in which the cache may also store it, among those of [`Settings::compression`].
+    pub codings: Codings,
     /// The tags by which it can be purged together with others.
     pub tags: Vec<String>,
 }

@@ -95,7 +95,7 @@ impl<U: Upstream> Visit<U> {
 
     /// The fields of the request to the upstream, and whether they validate the stored response.
     fn question(&self, ask: &Ask) -> (HeaderMap, bool) {
-        let mut fields = self.upstream.fields(&self.parts);
+        let mut fields = self.fields();
         if ask.as_it_came {
             return (fields, false);
         }
@@ -166,6 +166,7 @@ impl<U: Upstream> Visit<U> {
         let rules = self.rules(status, &mut fields, &mut Extensions::new());
         match self.judge(&rules, (status, &fields), asked.exchange) {
             Ok(storable) => {
+                self.renew_compressible(&mut stored, rules.codings, &mut fields);
                 let lasting = self.settings.lasting();
                 let renewing = move |pages: &Pages| {
                     pages.renew(&mut stored, fields, &storable, asked.mark, lasting);

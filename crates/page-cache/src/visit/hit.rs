@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, Version};
 
 use super::Visit;
 use crate::answer::{Answer, Content};
+use crate::compression::form;
 use crate::fragments::{Object, Told, Unusable};
 use crate::reply::{self, Reply};
 use crate::selection::Stored;
@@ -52,10 +53,17 @@ impl<U: Upstream> Visit<U> {
         let freshness = Freshness::of(&stored.terms, self.now());
         let (received, role) = (stored.received(), self.role(&stored.terms));
         let mut fields = std::mem::take(&mut stored.found.head.fields);
+        let client_has_it = self.set_tag_that_client_has(stored.found.head.status, &mut fields);
+        let may_have_forms = !client_has_it && stored.found.head.compressible.is_some();
+        let form = if may_have_forms { self.form(&stored).await } else { None };
+        if let Some((coding, _)) = form {
+            form::dress(&mut fields, coding);
+        }
         freshness.write_age(&mut fields);
         self.finish(&mut fields, Version::HTTP_11, &status.ttl(freshness.left));
         let (code, trailers) = (stored.found.head.status, stored.trailers());
-        Ok(reply::representation(role, &self.parts, (code, fields), received, stored.found.value(), trailers))
+        let value = form.map_or_else(|| stored.found.value(), |(_, form)| form);
+        Ok(reply::representation(role, &self.parts, (code, fields), received, value, trailers))
     }
 
     async fn hit_in_fragments(

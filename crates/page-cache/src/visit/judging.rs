@@ -1,5 +1,6 @@
 //! Whether a response is stored, in which form, and in place of which others.
 
+use eyewall_http::coding::Codings;
 use eyewall_http::field::vary::Vary;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::storing::{self, NotStored, Storable};
@@ -8,7 +9,8 @@ use http::header::TRAILER;
 use http::{HeaderMap, StatusCode};
 
 use super::Visit;
-use crate::head::{Head, Kind};
+use crate::compression;
+use crate::head::{Compressible, Head, Kind, Version};
 use crate::layout::FRAGMENT_BYTES_MAX;
 use crate::pages;
 use crate::settings::Place;
@@ -55,6 +57,8 @@ impl Refused {
 pub(super) struct Entry {
     pub(super) head: Head,
     pub(super) tags: Vec<String>,
+    /// The codings of its compressed forms.
+    pub(super) codings: Codings,
     /// The greatest length of the body as one entry, with this head and these tags.
     pub(super) whole_bytes_max: u64,
     /// The greatest length of the body in fragments, if it may be stored so.
@@ -81,6 +85,21 @@ impl<U: Upstream> Visit<U> {
         }
     }
 
+    /// The codings of the compressed forms that a response may have. If it may have any, it varies by them.
+    pub(super) fn codings(
+        &self,
+        allowed: Codings,
+        (status, fields): (StatusCode, &mut HeaderMap),
+        length: Option<u64>,
+    ) -> Codings {
+        let Some(compression) = &self.settings.compression else { return Codings::NONE };
+        let codings = compression.codings_of(allowed, status, fields, length);
+        if !codings.is_empty() {
+            compression::vary(fields);
+        }
+        codings
+    }
+
     fn varies_by_hidden(&self, vary: &Vary) -> bool {
         matches!(vary, Vary::Fields(names) if names.iter().any(|name| self.upstream.is_hidden(name)))
     }
@@ -98,13 +117,15 @@ impl<U: Upstream> Visit<U> {
         &self,
         (status, fields): (StatusCode, &HeaderMap),
         (storable, length): (&Storable, Option<u64>),
-        tags: Vec<String>,
+        (tags, codings): (Vec<String>, Codings),
         exchange: Exchange,
     ) -> Result<Entry, Refused> {
         let has_trailers = fields.contains_key(TRAILER);
         let fields = pages::without(fields.clone(), &storable.withheld);
         let may_be_asked_for = strong_validator::if_range(&fields, exchange.received).is_some();
-        let head = Head::new(Kind::Response(storable.terms), status, fields);
+        // The version comes with the last byte.
+        let compressible = (!codings.is_empty()).then_some(Compressible { version: Version::MIN, codings });
+        let head = Head { compressible, ..Head::new(Kind::Response(storable.terms), status, fields) };
         let selecting = pages::variant(storable, &self.parts.headers).map_or(0, |variant| variant.selecting_key.len());
         let beside = self.pages.store.value_bytes_max(&self.key, &head, &tags);
         let entry_bytes_max = beside.and_then(|most| most.checked_sub(selecting as u64)).ok_or(Refused::TooLarge)?;
@@ -124,7 +145,7 @@ impl<U: Upstream> Visit<U> {
         if length.is_some_and(|length| length > object_bytes_max.unwrap_or(whole_bytes_max)) {
             return Err(Refused::TooLarge);
         }
-        Ok(Entry { head, tags, whole_bytes_max, object_bytes_max })
+        Ok(Entry { head, tags, codings, whole_bytes_max, object_bytes_max })
     }
 
     /// Whether a stored response keeps its place against an answer. That is so if the answer is an error, and the response that it

@@ -14,6 +14,7 @@
 mod collapse;
 mod failures;
 mod fetch;
+mod forms;
 mod hit;
 mod judging;
 mod partial;

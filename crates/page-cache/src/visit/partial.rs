@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use eyewall_http::coding::Codings;
 use eyewall_http::field::cache_status::CacheStatus;
 use eyewall_http::precondition::{self, Outcome, Representation, Role};
 use eyewall_http::ranges;
@@ -44,7 +45,7 @@ impl<U: Upstream> Visit<U> {
             && let rules = self.rules(StatusCode::OK, &mut fields, &mut head.extensions)
             && let Ok(storable) = self.judge(&rules, (StatusCode::OK, &fields), asked.exchange)
             && let Ok(entry) =
-                self.entry((StatusCode::OK, &fields), (&storable, length), rules.tags, asked.exchange)
+                self.entry((StatusCode::OK, &fields), (&storable, length), (rules.tags, Codings::NONE), asked.exchange)
         {
             self.pages.unstorable.remove(&self.key);
             let forward_status = head.status;

@@ -29,16 +29,20 @@ impl<U: Upstream> Visit<U> {
     /// [`Unanswered`].
     pub async fn pass(self: &Arc<Self>, status: CacheStatus, stored: Option<(Box<Stored>, OnFailure)>) -> Answered<U> {
         let (requested, mark) = (self.now(), self.pages.mark(&self.address));
-        let error = match self.ask(self.parts.method.clone(), self.upstream.fields(&self.parts)).await {
+        let error = match self.ask(self.parts.method.clone(), self.fields()).await {
             Ok(response) => {
                 let (mut head, body) = response.into_parts();
                 let asked = Asked { exchange: Exchange { requested, received: self.now() }, mark };
                 if stored.is_some() {
                     date(&mut head.headers, asked.exchange);
                 }
-                self.rules(head.status, &mut head.headers, &mut head.extensions);
+                let rules = self.rules(head.status, &mut head.headers, &mut head.extensions);
                 if let Some((stored, _)) = stored {
                     self.freshen_with_head(stored, &head, asked).await;
+                }
+                if self.parts.method == Method::HEAD {
+                    // The response to a GET says it, too.
+                    self.codings(rules.codings, (head.status, &mut head.headers), None);
                 }
                 return Ok(self.passed_on((head, body), status));
             }
@@ -74,6 +78,7 @@ impl<U: Upstream> Visit<U> {
     ) -> Reply<U::Body> {
         let has_body = self.parts.method != Method::HEAD || !body.is_end_stream();
         let timeout = self.settings.piece_timeout;
+        self.set_tag_of_not_modified(head.status, &mut head.headers);
         let body = if has_body { CachedBody::passed(body, timeout) } else { CachedBody::empty() };
         self.finish(&mut head.headers, head.version, &status.forward_status(head.status));
         self.response_of(head, body)

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use eyewall_http::coding::Codings;
 use eyewall_http::terms::{Marks, Terms};
 use http::{HeaderMap, Response, response};
 use http_body::Body as _;
@@ -132,6 +133,15 @@ impl<U: Upstream> Visit<U> {
             marks: Marks::NONE,
         };
         let (fields, content) = (pages::without(head.headers.clone(), &[]), Content::Whole(Arc::clone(stream)));
-        Answer { status: head.status, fields, terms, variant: None, tags, address_tag: None, content }
+        Answer {
+            status: head.status,
+            fields,
+            terms,
+            variant: None,
+            codings: Codings::NONE,
+            tags,
+            address_tag: None,
+            content,
+        }
     }
 }

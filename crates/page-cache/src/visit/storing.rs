@@ -10,7 +10,7 @@ use eyewall_http::message::{self, Exchange};
 use eyewall_http::precondition::{Representation, Role};
 use eyewall_http::reuse;
 use eyewall_http::storing::{NotStored, Storable};
-use http::header::{CONTENT_LENGTH, RANGE};
+use http::header::{CONTENT_LENGTH, IF_NONE_MATCH, RANGE};
 use http::{HeaderMap, StatusCode, response};
 use http_body::Body;
 
@@ -62,7 +62,9 @@ impl<U: Upstream> Visit<U> {
             Ok(storable) if self.keeps_stored(head.status, &storable).await => Refused::KeepsStored,
             Ok(_) if rules.is_opaque => Refused::Coding,
             Ok(storable) => {
-                let entry = self.entry((head.status, &head.headers), (&storable, length), rules.tags, asked.exchange);
+                let codings = self.codings(rules.codings, (head.status, &mut head.headers), length);
+                let (told, tagged) = ((head.status, &head.headers), (rules.tags, codings));
+                let entry = self.entry(told, (&storable, length), tagged, asked.exchange);
                 match entry {
                     Ok(entry) => {
                         self.pages.unstorable.remove(&self.key);
@@ -127,13 +129,14 @@ impl<U: Upstream> Visit<U> {
 
     /// Stores a response while it arrives, and answers with it.
     pub(super) async fn store(self: &Arc<Self>, ask: Ask, coming: Coming<U::Body>, asked: Asked) -> Reply<U::Body> {
-        let Entry { head: entry_head, tags, whole_bytes_max, .. } = &coming.entry;
+        let Entry { head: entry_head, tags, codings, whole_bytes_max, .. } = &coming.entry;
         let (code, whole_bytes_max) = (coming.head.status, *whole_bytes_max);
         let answer = |content| Answer {
             status: code,
             fields: entry_head.fields.clone(),
             terms: coming.storable.terms,
             variant: pages::variant(&coming.storable, &self.parts.headers),
+            codings: *codings,
             tags: tags.clone(),
             address_tag: self.address_tag.clone(),
             content,
@@ -261,11 +264,12 @@ impl<U: Upstream> Visit<U> {
     }
 
     /// The response to this request: 304 if the client already has it; in an origin, 412 if a precondition fails.
-    fn coming(&self, (head, body): (response::Parts, CachedBody<U::Body>), exchange: Exchange) -> Reply<U::Body> {
-        match self.without_content(head.status, &head.headers, exchange) {
-            Some(answer) => reply::without_content(answer),
-            None => self.response_of(head, body),
+    fn coming(&self, (mut head, body): (response::Parts, CachedBody<U::Body>), exchange: Exchange) -> Reply<U::Body> {
+        if let Some(answer) = self.without_content(head.status, &head.headers, exchange) {
+            return reply::without_content(answer);
         }
+        self.set_tag_of_not_modified(head.status, &mut head.headers);
+        self.response_of(head, body)
     }
 
     fn coming_as(
@@ -283,6 +287,13 @@ impl<U: Upstream> Visit<U> {
 
     /// 304 or 412, if that is the answer to this request whatever the content is.
     fn without_content(&self, status: StatusCode, fields: &HeaderMap, exchange: Exchange) -> Option<answer::Answer> {
+        let mut tagged;
+        let mut fields = fields;
+        if self.settings.compression.is_some() && self.parts.headers.contains_key(IF_NONE_MATCH) {
+            tagged = fields.clone();
+            self.set_tag_that_client_has(status, &mut tagged);
+            fields = &tagged;
+        }
         let current = Representation { status, fields, received: exchange.received };
         let asked = message::Request { method: &self.parts.method, fields: &self.parts.headers };
         match self.settings.place {
