@@ -9,7 +9,8 @@ pub mod layer;
 
 pub use files::{ServeDir, ServeFile};
 pub use layer::{
-    BoxError, CacheLayer, CacheService, CachedBody, KeyParts, PurgeError, Purger, RequestBody, ResponseFuture, Tags,
+    BoxError, CacheLayer, CacheService, CachedBody, Coding, Codings, Compression, KeyParts, PurgeError, Purger,
+    RequestBody, ResponseFuture, Tags, TypePattern,
 };
 
 /// The snippets of the README are tests.

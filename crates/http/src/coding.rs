@@ -171,7 +171,7 @@ mod tests {
         for byte in 0..=7 {
             let codings = Codings::from_byte(byte);
             assert_eq!(codings.to_byte(), byte);
-            assert_eq!(Codings::from_iter(codings.iter()), codings);
+            assert_eq!(codings.iter().collect::<Codings>(), codings);
         }
         assert_eq!(Codings::from_byte(0xff), Codings::ALL);
     }

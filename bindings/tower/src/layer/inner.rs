@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use eyewall_http::coding::Codings;
 use eyewall_http::policy::Policy;
 use eyewall_page_cache::request_body::RequestBody;
 use eyewall_page_cache::settings::Settings as CacheSettings;
@@ -107,6 +108,6 @@ impl<S: HttpService<B>, B: UpstreamBody> Upstream for Inner<S, B> {
             Some(ttl) => Cow::Owned(Policy { status_ttl: Some(ttl), ..settings.policy.clone() }),
             None => Cow::Borrowed(&settings.policy),
         };
-        Rules { policy, is_refused: false, is_opaque: false, tags }
+        Rules { policy, is_refused: false, is_opaque: false, codings: Codings::ALL, tags }
     }
 }

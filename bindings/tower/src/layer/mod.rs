@@ -24,7 +24,10 @@ use http::HeaderName;
 use http::request::Parts;
 use tower_layer::Layer;
 
+pub use eyewall_http::coding::{Coding, Codings};
 pub use eyewall_page_cache::cached_body::CachedBody;
+pub use eyewall_page_cache::compression::Compression;
+pub use eyewall_page_cache::compression::media_type::TypePattern;
 pub use eyewall_page_cache::request_body::RequestBody;
 pub use eyewall_page_cache::upstream::BoxError;
 pub use key::KeyParts;
@@ -156,6 +159,15 @@ impl CacheLayer {
     /// of the key. Calls that carry `authorization`, and messages of more than 64 KiB, pass. All other calls pass untouched.
     pub fn cache_grpc<M: Into<String>>(self, methods: impl IntoIterator<Item = M>, ttl: Duration) -> Self {
         self.set(|settings| settings.grpc.extend(methods.into_iter().map(|method| (method.into(), ttl))))
+    }
+
+    /// Compresses stored responses, in the background and once each, after the second request for them. Clients that prefer a
+    /// compressed form get it. Default: nothing is compressed. See [`Compression`].
+    ///
+    /// A page that shows a secret and also text of the request, such as a search term, must not be compressed (BREACH): its length
+    /// tells about the secret. `Cache-Control: no-transform` keeps a response as it is.
+    pub fn compress(self, compression: Compression) -> Self {
+        self.set_cache(|cache| cache.compression = Some(compression))
     }
 
     /// Takes the time from here, for tests whose time doesn't go by itself. Default: [`SystemTime::now`].

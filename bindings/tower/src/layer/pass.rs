@@ -20,7 +20,9 @@ pub(super) async fn forward<S: HttpService<B>, B: UpstreamBody>(
     body: RequestBody<B>,
     status: CacheStatus,
 ) -> Answered<S, B> {
-    let request = Request::from_parts(visit.parts.clone(), body);
+    let mut parts = visit.parts.clone();
+    parts.headers = visit.fields();
+    let request = Request::from_parts(parts, body);
     let response = visit.upstream.send(request).await?;
     // Each gRPC call is a POST, even one that only reads. No client asks for its address by GET.
     if is_grpc(&visit.parts.headers) {

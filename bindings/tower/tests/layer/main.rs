@@ -7,6 +7,7 @@ mod support;
 mod axum_end_to_end;
 mod bodies;
 mod collapsing;
+mod compression;
 mod conditions;
 mod failures;
 mod fragments;

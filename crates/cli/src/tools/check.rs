@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use eyewall_server::config::Spanned;
+use eyewall_server::config::compression::Compress;
 use eyewall_server::config::settings::{CACHE_SIZE_DEFAULT, Limits, LogFormat};
 use eyewall_server::config::site::Symlinks;
 use eyewall_server::config::{Config, Problem, Site, Volume, load, rule, site};
@@ -173,6 +174,7 @@ fn show_site(paper: &mut Paper, found: &Site) {
     }
     key(paper, &site.key);
     times(paper, &site.cache);
+    compression(paper, site);
     for (number, rule) in site.rule.iter().enumerate() {
         let name = if number == 0 { "rules" } else { "" };
         paper.line(name, &rule_in_words(number, rule.get_ref()));
@@ -243,6 +245,15 @@ fn times(paper: &mut Paper, cache: &site::SiteCache) {
         parts.push("Set-Cookie is stored".to_owned());
     }
     paper.line("times", &parts.join("; "));
+}
+
+fn compression(paper: &mut Paper, site: &site::Site) {
+    let Some(found) = site.compression() else { return };
+    let codings = Compress(found.codings);
+    let (least, most) = (units::size(found.bytes_min), units::size(found.bytes_max));
+    let by_rules = if site.codings().is_empty() { " by rules" } else { "" };
+    let types = units::counted(found.types.len() as u64, "pattern", "patterns");
+    paper.line("compressed", &format!("in {codings}{by_rules}; {least} to {most}; types by {types}"));
 }
 
 /// A rule in the order of the file: its name, its conditions, its effects.

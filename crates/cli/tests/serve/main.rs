@@ -13,6 +13,7 @@ mod body_cut_short;
 mod broken_volume;
 mod changed_file;
 mod codings;
+mod compressed_forms;
 mod conditional;
 mod configuration_file;
 mod counted_once;

@@ -11,7 +11,7 @@ use crate::head::{Compressible, HeadView, Kind, Version};
 use crate::pages::Pages;
 use crate::store::Store;
 
-/// What is known of a form.
+/// The result of the look-up of a form.
 #[derive(Debug)]
 pub enum Form<T> {
     /// It is there.

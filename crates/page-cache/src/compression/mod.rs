@@ -53,7 +53,7 @@
 //! would mix up the forms. A client's conditions name the tags of forms, which the upstream doesn't know. So a request that carries
 //! them there names the tag of the identity, too.
 //!
-//! # What is not compressed
+//! # Responses that stay as they are
 //! Responses other than 200; those with a content coding, a range, trailers, a digest (`Digest`, `Repr-Digest`, `Content-Digest`,
 //! `Content-MD5`) or `no-transform`; large ones that are stored in fragments; other media types and lengths than the settings allow.
 //! Requests for ranges, and those with `no-transform`, get the identity.

@@ -5,7 +5,7 @@
 //! the lowest: it gets the time that nobody else wants.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::store::{Found, Store, Times};
 
 /// The most jobs that wait. Each has only a key.
 const JOBS_MAX: usize = 256;
-/// No form is asked for twice within this time.
+/// No form is asked for twice within this time, unless it was made meanwhile.
 const ASKED_FOR: Duration = Duration::from_secs(10);
 
 static QUEUE: Mutex<Queue> = Mutex::new(Queue { jobs: VecDeque::new(), is_running: false });
@@ -40,27 +40,30 @@ struct Job {
     /// The version of the identity.
     version: Version,
     coding: Coding,
+    /// The forms that were asked for.
+    asked: Arc<RecentKeys>,
 }
 
-/// The forms that were asked for recently.
+/// The forms that were asked for recently, by key and version.
 #[derive(Debug)]
-pub(crate) struct Asked(RecentKeys);
+pub(crate) struct Asked(Arc<RecentKeys>);
 
 impl Default for Asked {
     fn default() -> Self {
-        Self(RecentKeys::new(Some(ASKED_FOR)))
+        Self(Arc::new(RecentKeys::new(Some(ASKED_FOR))))
     }
 }
 
 impl Pages {
     /// Asks for a form of the response under this key. It is made soon, unless the queue is full.
     pub fn ask_for_form(&self, key: &[u8], Compressible { version, .. }: Compressible, coding: Coding) {
-        let asked = [&form::key(key, coding)[..], &version.get().to_le_bytes()].concat();
-        if self.asked_forms.0.contains(&asked) {
+        let (asked, form) = (&self.asked_forms.0, noted(&form::key(key, coding), version));
+        if asked.contains(&form) {
             return;
         }
-        self.asked_forms.0.insert(&asked);
-        let job = Job { store: std::sync::Arc::downgrade(&self.store), key: key.to_vec(), version, coding };
+        asked.insert(&form);
+        let (store, asked) = (Arc::downgrade(&self.store), Arc::clone(asked));
+        let job = Job { store, key: key.to_vec(), version, coding, asked };
         let mut queue = queue();
         if queue.jobs.len() < JOBS_MAX {
             queue.jobs.push_back(job);
@@ -73,6 +76,11 @@ impl Pages {
     }
 }
 
+/// A form in the table of those that were asked for.
+fn noted(key: &[u8], version: Version) -> Vec<u8> {
+    [key, &version.get().to_le_bytes()].concat()
+}
+
 fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -81,7 +89,11 @@ fn queue() -> MutexGuard<'static, Queue> {
 fn run() {
     let _running = Running;
     while let Some(job) = next() {
-        job.run();
+        let form = noted(&form::key(&job.key, job.coding), job.version);
+        if job.run().is_some() {
+            // It can be evicted, and asked for again.
+            job.asked.remove(&form);
+        }
     }
 }
 
@@ -104,7 +116,8 @@ impl Drop for Running {
 }
 
 impl Job {
-    fn run(self) -> Option<()> {
+    /// None: there is no such form now.
+    fn run(&self) -> Option<()> {
         let store = self.store.upgrade()?;
         let is_identity = |found: &Found| found.head.compressible.is_some_and(|found| found.version == self.version);
         let identity = store.glance(&self.key).found().filter(is_identity)?;
@@ -113,17 +126,14 @@ impl Job {
         match store.glance(&key).found() {
             // A soft purge of keys by their prefix has covered it. It is still right.
             Some(form) if form.head.kind == Kind::Form(self.version) => {
-                if form.is_stale {
-                    store.renew(&key, &form, times, None);
-                }
-                return None;
+                return (!form.is_stale || store.renew(&key, &form, times, None)).then_some(());
             }
             Some(outdated) => store.remove_found(&key, &outdated),
             None => {}
         }
         let _claim = store.claim(&key, Duration::ZERO, &|| true)?;
         if store.has(&key, |head| head.kind == Kind::Form(self.version)) {
-            return None;
+            return Some(());
         }
         let form = encoded(self.coding, identity.bytes())?;
         let form = if is_smaller(form.len(), identity.bytes().len()) { form } else { Vec::new() };

@@ -59,7 +59,7 @@ impl<U: Upstream> Visit<U> {
     }
 
     /// The fields of a request to the upstream, with the tags that the upstream knows.
-    pub(super) fn fields(&self) -> HeaderMap {
+    pub fn fields(&self) -> HeaderMap {
         let mut fields = self.upstream.fields(&self.parts);
         if self.settings.compression.is_some() {
             entity_tag::add_identities(&mut fields);

@@ -10,12 +10,13 @@ use http::header::{
 use toml::Spanned;
 
 use super::check::file;
+use super::compression::SiteCompression;
 use super::names::{Glob, HostPattern};
 use super::origin::OriginSettings;
 use super::problem::Fault;
 use super::rule::Rule;
 use super::site::Site;
-use super::value::Period;
+use super::value::{Period, Size};
 use crate::key::{CookieNames, KeyRules};
 use crate::rules::RULES_MAX;
 
@@ -52,6 +53,7 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
     aliases(site, faults);
     root(site, faults);
     origins(site, faults);
+    compression(site, faults);
     for field in &site.key.headers {
         if let Some((_, why)) = NOT_IN_KEYS.iter().find(|(name, _)| *name == field.get_ref().0) {
             faults.push(Fault::new(field.span(), format!("`{}` can't be part of a key", field.get_ref()), *why));
@@ -123,6 +125,26 @@ fn root(site: &Site, faults: &mut Vec<Fault>) {
             let message = format!("`{name}` can't be an index file");
             faults.push(Fault::new(index.span(), message, "give a file name without slashes, such as index.html"));
         }
+    }
+}
+
+/// Only responses of origins are compressed: the settings of something else have no effect.
+fn compression(site: &Site, faults: &mut Vec<Fault>) {
+    let compresses = site.compression().is_some();
+    if let Some(compress) = site.compress.as_ref().filter(|_| compresses && site.origins.is_empty()) {
+        let hint = "remove it; `precompressed = true` serves compressed files that lie beside the plain ones";
+        faults.push(Fault::absence(compress.span(), "`compress` has no effect without `origins`", hint));
+    }
+    let Some(settings) = &site.compression else { return };
+    if !compresses {
+        let message = "`compression` has no effect without `compress`";
+        faults.push(Fault::absence(settings.span(), message, "give `compress = true`, or remove it"));
+    }
+    let SiteCompression { bytes_min, bytes_max, .. } = settings.get_ref();
+    if bytes_min.0 > bytes_max.0 {
+        let (least, most) = (Size(bytes_min.0), Size(bytes_max.0));
+        let message = format!("`bytes_min` is {least}, and `bytes_max` is {most}: nothing would be compressed");
+        faults.push(Fault::new(settings.span(), message, "give a smaller `bytes_min`"));
     }
 }
 
@@ -225,6 +247,7 @@ fn does_anything(rule: &Rule) -> bool {
         || !rule.negative_ttl.is_empty()
         || rule.ignore_reload.is_some()
         || rule.store_set_cookie.is_some()
+        || rule.compress.is_some()
         || !rule.strip_response.is_empty()
         || !rule.tags.is_empty()
 }

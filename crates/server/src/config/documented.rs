@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::compression::SiteCompression;
 use super::origin::{Health, OriginSettings, Tls};
 use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::{RULE_KEYS, Rule};
@@ -73,6 +74,7 @@ fn keys() -> BTreeSet<(String, String)> {
         ("[site.origin.health]", keys_of::<Health>()),
         ("[site.origin.tls]", keys_of::<Tls>()),
         ("[site.key]", keys_of::<Key>()),
+        ("[site.compression]", keys_of::<SiteCompression>()),
         ("[site.cache]", keys_of::<SiteCache>()),
         ("[[site.rule]]", keys_of::<Rule>()),
     ];

@@ -14,6 +14,7 @@
 
 mod check;
 mod check_site;
+pub mod compression;
 mod messages;
 pub mod names;
 pub mod origin;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::compression::Compress;
 use super::names::{FieldName, Glob, MethodName, written_as_text};
 use super::site::StatusKey;
 use super::value::{Period, Statuses, Window};
@@ -167,6 +168,12 @@ pub struct Rule {
     ///
     /// Example: `true`
     pub store_set_cookie: Option<bool>,
+    /// As in `[[site]]`.
+    ///
+    /// Default: unset
+    ///
+    /// Example: `false`
+    pub compress: Option<Spanned<Compress>>,
     /// Added to those of `[site.cache]`. For interim responses, the type and status of the final one don't matter.
     ///
     /// Example: `["Set-Cookie"]`
@@ -178,7 +185,7 @@ pub struct Rule {
 }
 
 /// The keys of a rule, in the order in which `eyewall check` shows them.
-pub const RULE_KEYS: [&str; 28] = [
+pub const RULE_KEYS: [&str; 29] = [
     "name",
     "path",
     "prefix",
@@ -205,6 +212,7 @@ pub const RULE_KEYS: [&str; 28] = [
     "negative_ttl",
     "ignore_reload",
     "store_set_cookie",
+    "compress",
     "strip_response",
     "tags",
 ];

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use eyewall_http::coding::Codings;
+use eyewall_page_cache::compression::Compression;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::compression::{Compress, SiteCompression};
 use super::names::{CookieName, FieldName, Glob, HostName, HostPattern, written_as_text};
 use super::origin::OriginSettings;
 use super::presets::Preset;
@@ -65,6 +68,14 @@ pub struct Site {
     ///
     /// Example: `true`
     pub precompressed: Option<Spanned<bool>>,
+    /// Compress stored responses, and send them to clients that want them so: `true`, or only some of `"br"`, `"zstd"` and `"gzip"`.
+    ///
+    /// Default: `false`
+    ///
+    /// Example: `["br", "gzip"]`
+    pub compress: Option<Spanned<Compress>>,
+    /// The types and lengths of responses that are compressed.
+    pub compression: Option<Spanned<SiteCompression>>,
     /// Rules that go before those of the file.
     ///
     /// Default: none
@@ -91,6 +102,8 @@ impl Default for Site {
             symlinks: None,
             dotfiles: None,
             precompressed: None,
+            compress: None,
+            compression: None,
             preset: None,
             key: Key::default(),
             cache: SiteCache::default(),
@@ -120,6 +133,19 @@ impl Site {
     /// Whether Eyewall serves precompressed files in the place of plain ones.
     pub fn serves_precompressed(&self) -> bool {
         self.precompressed.as_ref().is_some_and(|yes| *yes.get_ref())
+    }
+
+    /// The codings in which Eyewall compresses responses that no rule concerns.
+    pub fn codings(&self) -> Codings {
+        self.compress.as_ref().map_or(Codings::NONE, |compress| compress.get_ref().0)
+    }
+
+    /// The settings for compression, with the codings of the site and of its rules. None: nothing is compressed.
+    pub fn compression(&self) -> Option<Compression> {
+        let of_rules = self.rule.iter().filter_map(|rule| rule.get_ref().compress.as_ref());
+        let codings = of_rules.fold(self.codings(), |codings, compress| codings.or(compress.get_ref().0));
+        let settings = self.compression.as_ref().map(|settings| settings.get_ref().clone()).unwrap_or_default();
+        (!codings.is_empty()).then(|| settings.with(codings))
     }
 
     /// The settings for requests to its origins.

@@ -184,3 +184,31 @@ fn what_a_rule_is_not_for_has_to_be_named() {
     let late = "[[site.rule]]\nstatus = [200]\nignore_cookies = [\"sid\"]\n";
     is_refused(&with_site(late), &["`ignore_cookies` applies before the response"]);
 }
+
+#[test]
+fn what_is_compressed_is_said_as_a_word_or_as_codings() {
+    let codings = |text: &str| {
+        let config = parse(&format!("[[site]]\norigins = [\"http://a\"]\n{text}")).unwrap();
+        let compression = config.sites.find("x").unwrap().settings.compression();
+        compression.map(|compression| compression::Compress(compression.codings).to_string())
+    };
+    assert_eq!(codings("").as_deref(), None);
+    assert_eq!(codings("compress = false").as_deref(), None);
+    assert_eq!(codings("compress = true").as_deref(), Some("br, zstd, gzip"));
+    assert_eq!(codings("compress = [\"gzip\", \"br\"]").as_deref(), Some("br, gzip"));
+    assert_eq!(codings("[[site.rule]]\ncompress = [\"zstd\"]").as_deref(), Some("zstd"));
+    for (text, words) in [
+        ("compress = \"br\"", "true, false or a list of codings"),
+        ("compress = [\"deflate\"]", "`deflate` is not a coding"),
+        ("compress = []", "`compress` is empty"),
+        ("compression = {}", "`compression` has no effect without `compress`"),
+        ("compress = true\ncompression = { bytes_min = \"2K\", bytes_max = \"1K\" }", "nothing would be compressed"),
+        ("compress = true\ncompression = { bytes_max = \"2M\" }", "`2M` is out of range"),
+        ("compress = true\ncompression = { types = [\"html\"] }", "can never match"),
+    ] {
+        is_refused(&with_site(text), &[words]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = format!("[[site]]\nroot = \"{}\"\ncompress = true\n", folder.path().display());
+    is_refused(&problems(&root), &["`compress` has no effect without `origins`"]);
+}

@@ -19,6 +19,7 @@ mod matcher;
 
 use std::time::Duration;
 
+use eyewall_http::coding::Codings;
 use http::header::COOKIE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, StatusCode};
@@ -81,6 +82,8 @@ pub(crate) struct Overrides {
     pub(crate) ignore_reload: Option<bool>,
     /// Whether responses with `Set-Cookie` are stored.
     pub(crate) store_set_cookie: Option<bool>,
+    /// The codings in which stored responses are compressed.
+    pub(crate) compress: Option<Codings>,
 }
 
 impl Overrides {
@@ -98,6 +101,7 @@ impl Overrides {
             stale_if_error: later.stale_if_error.or(self.stale_if_error),
             ignore_reload: later.ignore_reload.or(self.ignore_reload),
             store_set_cookie: later.store_set_cookie.or(self.store_set_cookie),
+            compress: later.compress.or(self.compress),
         }
     }
 
@@ -114,6 +118,7 @@ impl Overrides {
             stale_if_error: window(cache.stale_if_error),
             ignore_reload: Some(cache.ignore_reload),
             store_set_cookie: Some(cache.store_set_cookie),
+            compress: None,
         }
     }
 
@@ -130,6 +135,7 @@ impl Overrides {
             stale_if_error: window(rule.stale_if_error),
             ignore_reload: rule.ignore_reload.as_ref().map(|yes| *yes.get_ref()),
             store_set_cookie: rule.store_set_cookie,
+            compress: rule.compress.as_ref().map(|compress| compress.get_ref().0),
         }
     }
 }

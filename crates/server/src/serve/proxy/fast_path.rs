@@ -7,9 +7,11 @@
 use std::time::SystemTime;
 
 use eyewall::Hit;
+use eyewall_http::coding::{self, Coding};
 use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::reuse::{self, Reuse};
 use eyewall_http::vary_index::{Variant, VaryIndex};
+use http::header::ACCEPT_ENCODING;
 use http::{HeaderMap, Request, StatusCode};
 use itoa::Buffer;
 
@@ -18,6 +20,7 @@ use crate::key::{CacheKey, RequestHost};
 use crate::rules::Decision;
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::{NAME, fields};
+use eyewall_page_cache::compression::form::{self, Chosen, Form};
 use eyewall_page_cache::head::{HeadView, Kind};
 use eyewall_page_cache::visit::Freshness;
 
@@ -57,12 +60,41 @@ impl Proxy {
             return None;
         }
         let now = SystemTime::now();
-        let hit = match self.fresh_entry(key.as_bytes(), now)? {
-            Entry::Response(hit) => hit,
-            Entry::VaryIndex(vary_index) => self.fresh_variant(key.as_bytes(), request, decision, &vary_index, now)?,
+        let variant;
+        let (key, hit) = match self.fresh_entry(key.as_bytes(), now)? {
+            Entry::Response(hit) => (key.as_bytes(), hit),
+            Entry::VaryIndex(vary_index) => {
+                variant = self.fresh_variant(key.as_bytes(), request, decision, &vary_index, now)?;
+                (&variant.0[..], variant.1)
+            }
         };
-        let status = write_head(&hit, now, request.is_last, head)?;
+        let view = HeadView::of(hit.metadata())?;
+        if view.compressible.is_some()
+            && let Some((coding, form)) = self.fresh_form(key, &view, request)?
+        {
+            let status = write_head(view, Some(coding), form.len(), now, request.is_last, head)?;
+            return hit.is_intact().then_some(FastHit { status, hit: form });
+        }
+        let status = write_head(view, None, hit.len(), now, request.is_last, head)?;
         Some(FastHit { status, hit })
+    }
+
+    /// The compressed form that the client gets in place of the response with this key and head. `None`: the full path has to look
+    /// for it.
+    fn fresh_form(&self, key: &[u8], head: &HeadView<'_>, request: &SimpleRequest<'_>) -> Option<Chosen<Hit<'_>>> {
+        let (Some(compressible), Some(compression)) = (head.compressible, &self.settings.compression) else {
+            return Some(None);
+        };
+        let fields = self.received(request, &[ACCEPT_ENCODING]);
+        let (store, mut is_resident) = (&self.pages.store, true);
+        let look = |coding| {
+            let form = form::key(key, coding);
+            is_resident &= store.is_likely_resident(&form);
+            if is_resident { store.form(&form, compressible.version) } else { Form::NotSmaller }
+        };
+        let wanted = coding::wanted(compressible.codings.and(compression.codings), &fields);
+        let chosen = form::choose(wanted, look, |coding| self.pages.ask_for_form(key, compressible, coding));
+        is_resident.then_some(chosen)
     }
 
     /// The fields of a simple request with these names, as far as a client may set them.
@@ -87,7 +119,7 @@ impl Proxy {
                     has_simple_head(view.status)
                         && reuse::decide(&terms, &RequestDirectives::default(), now, &self.policy) == Reuse::Fresh
                 }
-                Kind::Fragmented(..) | Kind::Fragment => false,
+                Kind::Fragmented(..) | Kind::Fragment | Kind::Form(_) => false,
             }
         })?;
         if HeadView::of(hit.metadata())?.kind == Kind::VaryIndex {
@@ -105,13 +137,14 @@ impl Proxy {
         decision: Decision<'_>,
         vary_index: &VaryIndex,
         now: SystemTime,
-    ) -> Option<Hit<'_>> {
+    ) -> Option<(Vec<u8>, Hit<'_>)> {
         let names = vary_index.name_lists().next()?;
         let mut fields = self.received(request, names);
         decision.drop_ignored_cookies(&mut fields);
         let variant = Variant::of(names, &fields);
-        match self.fresh_entry(&vary_index.key_of(key, &variant), now)? {
-            Entry::Response(hit) => Some(hit),
+        let key = vary_index.key_of(key, &variant);
+        match self.fresh_entry(&key, now)? {
+            Entry::Response(hit) => Some((key, hit)),
             Entry::VaryIndex(_) => None,
         }
     }
@@ -130,16 +163,25 @@ fn has_simple_head(status: StatusCode) -> bool {
         && status.canonical_reason().is_some()
 }
 
-/// Writes the head with the status, and returns the status.
-fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>) -> Option<StatusCode> {
-    let view = HeadView::of(hit.metadata())?;
+/// Writes the head of a response with a body of this length, as it is stored or in a coding, and returns the status.
+fn write_head(
+    view: HeadView<'_>,
+    coding: Option<Coding>,
+    length: usize,
+    now: SystemTime,
+    is_last: bool,
+    head: &mut Vec<u8>,
+) -> Option<StatusCode> {
     let Kind::Response(terms) = view.kind else { return None };
     let status = view.status;
     head.clear();
     push(head, &["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason()?, "\r\n"]);
-    view.write_lines(head)?;
+    match coding {
+        Some(coding) => view.write_lines_of_form(coding, head)?,
+        None => view.write_lines(head)?,
+    }
     write_freshness(Freshness::of(&terms, now), head);
-    push(head, &["content-length: ", Buffer::new().format(hit.len()), "\r\n"]);
+    push(head, &["content-length: ", Buffer::new().format(length), "\r\n"]);
     push(head, &[if is_last { "connection: close\r\n\r\n" } else { "\r\n" }]);
     Some(status)
 }

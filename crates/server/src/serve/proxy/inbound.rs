@@ -106,6 +106,7 @@ impl Upstream for Inbound {
             policy: Cow::Owned(policy::with(&settings.policy, &applied.overrides)),
             is_refused: applied.overrides.no_store == Some(true),
             is_opaque: framing::is_coded(extensions),
+            codings: applied.overrides.compress.unwrap_or_else(|| site.settings.codings()),
             tags: tags::of_response(site, &self.key, &applied, fields, extensions),
         }
     }

@@ -63,6 +63,7 @@ impl Proxy {
             remembers_bare_errors: true,
             name: Some(NAME.to_owned()),
             piece_timeout: Some(origins.timeouts().piece),
+            compression: site.settings.compression(),
             ..Settings::default()
         };
         let (site, settings, pages) = (Arc::clone(site), Arc::new(settings), Arc::clone(&shared.pages));

@@ -11,7 +11,6 @@ use eyewall_http::message::{self, Exchange};
 use eyewall_http::storing;
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::recent_purges::Mark;
-use eyewall_page_cache::upstream::Upstream as _;
 use eyewall_page_cache::visit::{Asked, Invalidated, Visit};
 use http::header::{AUTHORIZATION, COOKIE, RANGE};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
@@ -38,7 +37,7 @@ impl Proxy {
         let (parts, body) = request.into_parts();
         let visit = self.visit(parts, key, client, None);
         let (inbound, parts) = (&visit.upstream, &visit.parts);
-        let mut asked = inbound.fields(parts);
+        let mut asked = visit.fields();
         if connection::step(&parts.method, &mut asked) == Way::EndsHere {
             return ended_here(&parts.method);
         }
