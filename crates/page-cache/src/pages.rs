@@ -14,7 +14,6 @@ use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName};
 
 use crate::answer::{Answer, InFlight, Joined};
-use crate::compression;
 use crate::fragments::run::Runs;
 use crate::generation::generation;
 use crate::head::{Head, Kind};
@@ -25,6 +24,9 @@ use crate::store::{Store, Times};
 
 /// A stale response that can be validated is kept this long, so in effect until it is evicted.
 const VALIDATED_FOR: Duration = Duration::from_hours(365 * 24);
+
+/// No compressed form is asked for twice within this time, unless it was made meanwhile.
+const FORM_ASKED_FOR: Duration = Duration::from_secs(10);
 
 /// The stored responses of a volume, and those on their way there.
 #[derive(Debug)]
@@ -40,8 +42,8 @@ pub struct Pages {
     pub(crate) unstorable: RecentKeys,
     /// Recent purges by address.
     pub(crate) recent_purges: RecentPurges,
-    /// The compressed forms that were asked for recently.
-    pub(crate) asked_forms: compression::Asked,
+    /// The compressed forms that were asked for recently, by key and version.
+    pub(crate) asked_forms: Arc<RecentKeys>,
 }
 
 /// What decides how long a response is kept.
@@ -64,7 +66,7 @@ impl Pages {
             runs: Arc::default(),
             unstorable,
             recent_purges: RecentPurges::default(),
-            asked_forms: compression::Asked::default(),
+            asked_forms: Arc::new(RecentKeys::new(Some(FORM_ASKED_FOR))),
         }
     }
 

@@ -17,7 +17,7 @@ pub struct RequestDirectives {
     pub no_store: bool,
     /// No response without validation; also by `Pragma: no-cache` if there is no `Cache-Control`.
     pub no_cache: bool,
-    /// The content is not to be transformed. This cache never does.
+    /// The content is not to be transformed, for instance compressed.
     pub no_transform: bool,
     /// Only a stored response: don't forward the request.
     pub only_if_cached: bool,
@@ -54,7 +54,7 @@ pub struct ResponseDirectives {
     pub proxy_revalidate: bool,
     /// Only a cache that understands the status may store it.
     pub must_understand: bool,
-    /// The content is not to be transformed. This cache never does.
+    /// The content is not to be transformed, for instance compressed.
     pub no_transform: bool,
     /// It doesn't change while it is fresh.
     pub immutable: bool,

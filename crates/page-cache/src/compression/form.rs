@@ -87,3 +87,42 @@ impl Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Coding::{Brotli, Gzip, Zstandard};
+    use super::*;
+
+    /// The coding that is sent, and the one that is asked for, if these forms are there.
+    fn chosen(wanted: &[Coding], there: &[Coding], not_smaller: &[Coding]) -> (Option<Coding>, Option<Coding>) {
+        let look = |coding| match coding {
+            coding if there.contains(&coding) => Form::Found(()),
+            coding if not_smaller.contains(&coding) => Form::NotSmaller,
+            _ => Form::Absent,
+        };
+        let mut asked = None;
+        let chosen = choose(wanted.iter().copied(), look, |coding| asked = Some(coding));
+        (chosen.map(|(coding, ())| coding), asked)
+    }
+
+    #[test]
+    fn the_first_form_is_sent_and_the_first_absent_one_before_it_is_asked_for() {
+        let wanted = [Brotli, Zstandard, Gzip];
+        for (there, not_smaller, expected) in [
+            (&[][..], &[][..], (None, Some(Brotli))),
+            (&[Brotli, Gzip], &[], (Some(Brotli), None)),
+            (&[Gzip], &[], (Some(Gzip), Some(Brotli))),
+            (&[], &[Brotli], (None, None)),
+            (&[Gzip], &[Zstandard], (None, Some(Brotli))),
+        ] {
+            assert_eq!(chosen(&wanted, there, not_smaller), expected, "{there:?} {not_smaller:?}");
+        }
+        assert_eq!(chosen(&[], &[Brotli], &[]), (None, None));
+    }
+
+    #[test]
+    fn the_key_of_a_form_is_no_key_of_a_variant() {
+        assert_eq!(key(b"http://a/", Brotli), b"http://a/ in br");
+        assert!(!" in".bytes().skip(1).all(|byte| byte.is_ascii_hexdigit()), "a variant has hexadecimal digits there");
+    }
+}

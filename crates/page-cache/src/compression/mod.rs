@@ -74,8 +74,6 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use crate::layout::FRAGMENT_BYTES_MAX;
 use media_type::TypePattern;
 
-pub(crate) use worker::Asked;
-
 /// Shorter responses fit into one or two packets without compression.
 const BYTES_MIN: u64 = 512;
 

@@ -21,8 +21,6 @@ use crate::store::{Found, Store, Times};
 
 /// The most jobs that wait. Each has only a key.
 const JOBS_MAX: usize = 256;
-/// No form is asked for twice within this time, unless it was made meanwhile.
-const ASKED_FOR: Duration = Duration::from_secs(10);
 
 static QUEUE: Mutex<Queue> = Mutex::new(Queue { jobs: VecDeque::new(), is_running: false });
 
@@ -44,20 +42,10 @@ struct Job {
     asked: Arc<RecentKeys>,
 }
 
-/// The forms that were asked for recently, by key and version.
-#[derive(Debug)]
-pub(crate) struct Asked(Arc<RecentKeys>);
-
-impl Default for Asked {
-    fn default() -> Self {
-        Self(Arc::new(RecentKeys::new(Some(ASKED_FOR))))
-    }
-}
-
 impl Pages {
     /// Asks for a form of the response under this key. It is made soon, unless the queue is full.
     pub fn ask_for_form(&self, key: &[u8], Compressible { version, .. }: Compressible, coding: Coding) {
-        let (asked, form) = (&self.asked_forms.0, noted(&form::key(key, coding), version));
+        let (asked, form) = (&self.asked_forms, noted(&form::key(key, coding), version));
         if asked.contains(&form) {
             return;
         }
