@@ -119,10 +119,4 @@ mod tests {
         }
         assert_eq!(chosen(&[], &[Brotli], &[]), (None, None));
     }
-
-    #[test]
-    fn the_key_of_a_form_is_no_key_of_a_variant() {
-        assert_eq!(key(b"http://a/", Brotli), b"http://a/ in br");
-        assert!(!" in".bytes().skip(1).all(|byte| byte.is_ascii_hexdigit()), "a variant has hexadecimal digits there");
-    }
 }
