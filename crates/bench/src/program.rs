@@ -12,11 +12,11 @@ use crate::machine;
 use crate::peer::Peer;
 use crate::procedure::tasks;
 use crate::scratch::{Scratch, Storage};
+use crate::session::{Ended, Session, Setting};
 use crate::suite::compare;
 use crate::suite::definition::{self, Definition, Scale};
 use crate::suite::interrupt::Interrupt;
 use crate::suite::recorder;
-use crate::suite::{Ended, Session, Setting};
 
 /// Measures caches, and writes what it finds to a record that the explorer shows.
 #[derive(Debug, Parser)]

@@ -8,9 +8,9 @@ use eyewall_bench::child;
 use eyewall_bench::error::Result;
 use eyewall_bench::peer::Peer;
 use eyewall_bench::scratch::Scratch;
+use eyewall_bench::session::{Ended, Session, Setting};
 use eyewall_bench::suite::definition::{self, Definition, Scale};
 use eyewall_bench::suite::interrupt::Interrupt;
-use eyewall_bench::suite::{Ended, Session, Setting};
 use tempfile::TempDir;
 use toml::{Table, Value};
 

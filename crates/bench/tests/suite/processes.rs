@@ -9,9 +9,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::folder::{Folder, invented};
 use eyewall_bench::error::Result;
 use eyewall_bench::peer::{Kind, Peer};
+use eyewall_bench::session::Ended;
 use eyewall_bench::store::{Place, Store};
 use eyewall_bench::stores::{BARE_COPY, EYEWALL, EYEWALL_COPIED, FILES, Files};
-use eyewall_bench::suite::Ended;
 use eyewall_bench::suite::recorder::{self, Sample};
 
 /// Small gets by one process and by two.

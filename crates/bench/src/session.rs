@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::cell::{Bench, Cell, Contestant};
-use super::definition::{Definition, Scale, Turns};
-use super::driver::Driver;
-use super::interrupt::Interrupt;
-use super::machine;
-use super::progress::{Progress, spoken};
-use super::recorder::{FORMAT, Head, Recorder, StoreFacts};
-use super::value::{self, Case};
 use crate::error::{Error, Result};
 use crate::machine as host;
 use crate::peer::{Kind, Peer};
 use crate::procedure;
 use crate::scratch::Scratch;
 use crate::simulate;
+use crate::suite::cell::{Bench, Cell, Contestant};
+use crate::suite::definition::{Definition, Scale, Turns};
+use crate::suite::driver::Driver;
+use crate::suite::interrupt::Interrupt;
+use crate::suite::machine;
+use crate::suite::progress::{Progress, spoken};
+use crate::suite::recorder::{FORMAT, Head, Recorder, StoreFacts};
+use crate::suite::value::{self, Case};
 
 /// What a run is told.
 #[derive(Debug)]
