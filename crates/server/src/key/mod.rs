@@ -25,9 +25,8 @@ mod host;
 mod normal;
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
-use eyewall_page_cache::query::BEHIND_ADDRESS;
+use eyewall_page_cache::query::behind_address;
 use globset::GlobSet;
 use http::header::COOKIE;
 use http::request::Parts;
@@ -304,28 +303,17 @@ impl CacheKey {
         Self::of(site, host, scheme, &request.into_parts().0)
     }
 
-    /// The key of a response to a QUERY with content of this digest (RFC 10008, section 2.7). `generation` is the value under
-    /// the key [`CacheKey::queries`].
+    /// The key of a response to a QUERY with content of this digest (RFC 10008, section 2.7). `generation` is that of
+    /// the address's responses, and `digest` is in hexadecimal digits.
     ///
     /// # Errors
     /// [`KeyError::TooLong`].
-    pub(crate) fn of_query(&self, generation: u64, digest: &[u8]) -> Result<Self, KeyError> {
-        let mut text = format!("{} {generation:016x} ", self.queries());
-        for byte in digest {
-            // Never fails on a string.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text.push_str(&self.text[self.target_end..]);
+    pub(crate) fn of_query(&self, generation: u64, digest: &str) -> Result<Self, KeyError> {
+        let text = [self.address(), &behind_address(generation, digest), &self.text[self.target_end..]].concat();
         if text.len() > KEY_BYTES_MAX {
             return Err(KeyError::TooLong);
         }
         Ok(Self { text, ..*self })
-    }
-
-    /// The beginning of the keys of all responses to QUERY of this address. It is also the key of their current generation: once
-    /// that is removed, no such response is found.
-    pub(crate) fn queries(&self) -> String {
-        [self.address(), BEHIND_ADDRESS].concat()
     }
 
     /// The key, as the engine takes it.
