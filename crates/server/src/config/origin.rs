@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::names::{HostHeader, HostName, written_as_text};
-use super::value::{Period, Statuses, Within};
+use super::names::{HostHeader, HostName};
+use super::value::{Period, Statuses, Within, written_as_text};
 
 /// `[site.origin]`
 #[derive(Debug, Clone, Deserialize, Serialize)]

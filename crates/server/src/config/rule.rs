@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::names::{FieldName, Glob, MethodName, written_as_text};
-use super::site::StatusKey;
-use super::value::{Period, Statuses, Window};
+use super::names::{FieldName, Glob, MethodName};
+use super::value::{Period, StatusKey, Statuses, Window, written_as_text};
+
+/// The most rules of a site, with those of its preset.
+pub const RULES_MAX: usize = 128;
 
 /// `[[site.rule]]`: what must hold, and what is done then. All rules that match apply, in order; later ones win.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::names::{CookieName, FieldName, Glob, HostName, HostPattern, written_as_text};
+use super::names::{CookieName, FieldName, Glob, HostName, HostPattern};
 use super::origin::OriginSettings;
-use super::presets::Preset;
+use super::origin_url::OriginUrl;
+use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::Rule;
-use super::value::{Period, Size, Statuses, Window};
-use crate::serve::OriginUrl;
+use super::value::{Period, Size, StatusKey, Window};
 
 /// `[[site]]`
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -100,6 +100,15 @@ impl Default for Site {
 }
 
 impl Site {
+    /// The name of the site in its tags in the volume, and in the keys of its aliases: the first of its hosts that is a name. A
+    /// site for all hosts has none.
+    pub fn name(&self) -> Option<&str> {
+        self.hosts.iter().find_map(|host| match host.get_ref() {
+            HostPattern::Name(name) => Some(name.as_str()),
+            HostPattern::Below(_) | HostPattern::Any => None,
+        })
+    }
+
     /// Names of the index files of a folder, in the order in which Eyewall looks for them.
     pub fn index_names(&self) -> impl Iterator<Item = &str> {
         let given = self.index.as_ref().map(|names| names.get_ref().as_slice());
@@ -173,6 +182,20 @@ pub struct Key {
     ///
     /// Example: `["X-Device"]`
     pub headers: Vec<Spanned<FieldName>>,
+}
+
+impl Key {
+    /// Patterns of all query parameters that it strips, those of trackers included.
+    pub(crate) fn stripped_parameters(&self) -> impl Iterator<Item = &str> {
+        let trackers: &[&str] = if self.strip_trackers { &TRACKERS } else { &[] };
+        self.strip_query.iter().map(Glob::as_str).chain(trackers.iter().copied())
+    }
+
+    /// Patterns of all cookies that it drops from requests, those of analytics included.
+    pub(crate) fn dropped_cookies(&self) -> impl Iterator<Item = &str> {
+        let analytics: &[&str] = if self.ignore_analytics == Some(true) { &ANALYTICS } else { &[] };
+        self.ignore_cookies.iter().map(Glob::as_str).chain(analytics.iter().copied())
+    }
 }
 
 /// `[site.cache]`
@@ -264,26 +287,4 @@ impl Default for SiteCache {
             object_bytes_max: None,
         }
     }
-}
-
-/// Statuses as the key of a table, which must be text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StatusKey(pub Statuses);
-
-impl std::str::FromStr for StatusKey {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self)
-    }
-}
-
-impl std::fmt::Display for StatusKey {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
-written_as_text! {
-    StatusKey: "a status such as 404, or a class such as 5xx",
 }
