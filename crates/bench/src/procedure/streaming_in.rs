@@ -115,7 +115,7 @@ pub struct Task {
     way: Way,
     /// Number of entries
     entries: u64,
-    /// Bytes of each
+    /// Bytes of each entry
     value_bytes: usize,
     /// Bytes of each write
     piece_bytes: usize,
