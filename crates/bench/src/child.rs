@@ -108,7 +108,7 @@ impl Worker {
             return Err(Error::Child(format!("it was told to end before {words:?}")));
         };
         match to.write_all(format!("{words}\n").as_bytes()) {
-            // If this fails, the child has ended; its last line or its status says why.
+            // The child has ended; its last line or its status says why.
             Err(failure) if failure.kind() == ErrorKind::BrokenPipe => {
                 self.line().and_then(|line| Err(Error::Child(format!("it said {line:?} and ended"))))
             }
@@ -116,14 +116,14 @@ impl Worker {
         }
     }
 
-    /// The numbers of the child's last line.
+    /// The numbers in the child's next line.
     pub fn numbers<const N: usize>(&mut self) -> Result<[u64; N]> {
         let line = self.line()?;
         let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
         numbers.try_into().map_err(|_| Error::Invalid(format!("a child answered {line:?}")))
     }
 
-    /// The lap that the child has reported.
+    /// The lap in the child's next line.
     pub fn lap(&mut self) -> Result<Lap> {
         let [operations, begin_ns, end_ns] = self.numbers()?;
         Ok(Lap { operations, begin_ns, end_ns })

@@ -13,7 +13,7 @@ pub enum Error {
     /// A file, directory or process could not be used.
     #[error("{what}: {source}")]
     Io {
-        /// What was attempted, with the path.
+        /// The attempted operation, with the path.
         what: String,
         /// The system's answer.
         source: std::io::Error,

@@ -138,7 +138,7 @@ impl Length {
 pub struct Positions(Vec<AtomicUsize>);
 
 impl Positions {
-    /// At the beginning.
+    /// Starts each thread at the beginning of its part.
     pub fn new(traffic: &Traffic) -> Self {
         Self(traffic.steps.iter().map(|_| AtomicUsize::new(0)).collect())
     }

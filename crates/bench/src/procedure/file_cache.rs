@@ -27,7 +27,7 @@ use crate::touch::Touch;
 /// Keys from here on belong to entries that are never requested.
 const OTHERS_FIRST: u64 = 1 << 42;
 
-/// For files of fewer bytes, a reader reads so many in a row before it checks the clock.
+/// Files smaller than this are read so many in a row between two readings of the clock.
 const SMALL_BYTES: usize = 64 << 10;
 const SMALL_BETWEEN_LOOKS: usize = 16;
 

@@ -24,7 +24,7 @@ use crate::stores::Volume;
 use crate::suite::cell::Cell;
 use crate::suite::size::Bytes;
 
-/// The places in the superblock of the boot in which the volume was last attached, and of the mark of a clean end.
+/// Offsets in the superblock: the boot of the last attachment, and the mark of a clean end.
 const BOOT_AT: u64 = 208;
 const CLEAN_AT: u64 = 192;
 

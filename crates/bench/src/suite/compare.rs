@@ -20,9 +20,9 @@ pub struct Change {
     pub what: String,
     /// The unit of both.
     pub unit: String,
-    /// Of the old record.
+    /// The figures in the old record.
     pub old: Spread,
-    /// Of the new one.
+    /// The figures in the new record.
     pub new: Spread,
     /// Whether the change is better; `None` if the measure has no better direction.
     pub is_better: Option<bool>,

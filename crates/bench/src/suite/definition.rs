@@ -46,7 +46,7 @@ impl<T: Copy> Scaled<T> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
-    /// For people.
+    /// A text for people.
     pub title: String,
     /// The unit of numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ pub struct Comparison {
     pub to_case: Option<Case>,
     /// `ratio`, `difference` or `value`.
     pub how: String,
-    /// For people.
+    /// A text for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     /// The bar.
@@ -114,7 +114,7 @@ pub struct Comparison {
     pub note: Option<String>,
 }
 
-/// Who orders the turns of the stores.
+/// The program that orders the turns of the stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Turns {
@@ -165,7 +165,7 @@ pub struct Definition {
     /// The file's name.
     #[serde(skip)]
     pub name: String,
-    /// For people.
+    /// A text for people.
     pub title: String,
     /// The description of the work, the warm-up included.
     pub about: String,
@@ -179,7 +179,7 @@ pub struct Definition {
     /// The command lines of drivers: other programs, which do the same work on stores of their own.
     #[serde(default)]
     pub drivers: Vec<Vec<String>>,
-    /// Who interleaves the stores.
+    /// The program that interleaves the stores.
     #[serde(default)]
     pub turns: Turns,
     /// If the driver interleaves: the suite makes a request for each combination of these parameters. The driver goes

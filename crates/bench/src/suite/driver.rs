@@ -34,9 +34,9 @@ pub struct Driver {
 #[derive(Debug, Serialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 pub enum Request<'a> {
-    /// For the stores that it has.
+    /// A request for the list of its stores.
     List,
-    /// For measuring some of them.
+    /// A request to measure some of them.
     Measure(Box<Measure<'a>>),
 }
 

@@ -78,7 +78,7 @@ pub struct Head {
     pub format: u32,
     /// The directory's name.
     pub id: String,
-    /// For people.
+    /// The title for people.
     pub title: String,
     /// The time of the run, in UTC.
     pub began: String,
