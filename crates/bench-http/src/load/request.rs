@@ -45,7 +45,8 @@ impl Request {
             _ => return Err(wrong("it is neither of http nor of https")),
         };
         let host = uri.authority().ok_or_else(|| wrong("it has no host"))?.as_str();
-        let Some(peer) = host.to_socket_addrs().ok().and_then(|mut addresses| addresses.next()) else {
+        // A name like localhost may have addresses of both kinds, and the servers listen at IPv4.
+        let Some(peer) = host.to_socket_addrs().ok().and_then(|addresses| addresses.min_by_key(SocketAddr::is_ipv6)) else {
             return Err(wrong("its host and port lead nowhere"));
         };
         let path = address.strip_prefix(scheme).and_then(|rest| rest.strip_prefix(host)).unwrap_or("");
