@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, PKCS_ECDSA_P256_SHA256};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, PKCS_ECDSA_P256_SHA256};
 
 use crate::error::{Error, Result};
 
@@ -29,10 +29,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn signed(name: &str) -> std::result::Result<(String, String, String), rcgen::Error> {
     let root_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let mut root = CertificateParams::new(Vec::new())?;
+    // OpenSSL takes a certificate whose issuer has its own name for one that signs itself.
+    root.distinguished_name.push(DnType::CommonName, "root of a measurement");
     root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let root_certificate = root.self_signed(&root_key)?;
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let issuer = Issuer::from_params(&root, &root_key);
-    let certificate = CertificateParams::new(vec![name.to_owned()])?.signed_by(&key, &issuer)?;
+    let mut server = CertificateParams::new(vec![name.to_owned()])?;
+    server.distinguished_name.push(DnType::CommonName, name);
+    let certificate = server.signed_by(&key, &issuer)?;
     Ok((root_certificate.pem(), certificate.pem(), key.serialize_pem()))
 }
