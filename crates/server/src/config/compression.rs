@@ -8,8 +8,7 @@ use eyewall_page_cache::compression::media_type::TypePattern;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::names::written_as_text;
-use super::value::SizeWithin;
+use super::value::{SizeWithin, written_as_text};
 
 /// `compress`: yes, no, or the codings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
