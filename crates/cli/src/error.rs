@@ -220,7 +220,7 @@ impl Error {
             | Self::Memory { .. }
             | Self::Config { .. }
             | Self::Flags(_)
-            | Self::Refused { status: 400 | 413 | 421, .. }
+            | Self::Refused { status: 400 | 413 | 421 | 422, .. }
             | Self::Cache(
                 Engine::KeyEmpty
                 | Engine::KeyTooLong { .. }

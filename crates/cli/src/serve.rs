@@ -16,8 +16,17 @@ use crate::{Error, Outcome, volume};
 
 pub(crate) fn run(cache: Option<&Path>, serve: &Serve) -> Result<Outcome, Error> {
     start_log(serve.verbose);
-    let config = configured(cache, serve)?;
-    let server = Server::builder().config(config).keep_broken(serve.keep_broken).signals(true).start()?;
+    let wrong = |problems| match &serve.config {
+        Some(path) => Error::Config { path: path.clone(), problems },
+        None => Error::Flags(problems),
+    };
+    let config = configured(cache, serve).map_err(wrong)?;
+    let source = {
+        let (cache, serve) = (cache.map(Path::to_owned), serve.clone());
+        move || configured(cache.as_deref(), &serve)
+    };
+    let builder = Server::builder().config(config).reload_from(source);
+    let server = builder.keep_broken(serve.keep_broken).signals(true).start()?;
     volume::warn_of_storage(server.cache());
     announce(&server);
     server.wait()?;
@@ -25,12 +34,11 @@ pub(crate) fn run(cache: Option<&Path>, serve: &Serve) -> Result<Outcome, Error>
 }
 
 /// The configuration of the file, or of the command line; `cache` overrides the file's path of the volume.
-fn configured(cache: Option<&Path>, serve: &Serve) -> Result<Config, Error> {
+fn configured(cache: Option<&Path>, serve: &Serve) -> Result<Config, Vec<Problem>> {
     let Some(path) = &serve.config else {
-        return of_flags(cache, serve).map_err(Error::Flags);
+        return of_flags(cache, serve);
     };
-    let wrong = |problems| Error::Config { path: path.clone(), problems };
-    let mut config = config::load(path).map_err(wrong)?;
+    let mut config = config::load(path)?;
     if let Some(cache) = cache {
         config.cache.path = Some(Spanned::new(0..0, cache.to_owned()));
     }
@@ -116,8 +124,10 @@ fn in_words(site: &site::Site) -> String {
 
 fn start_log(is_verbose: bool) {
     let level = if is_verbose { LevelFilter::DEBUG } else { LevelFilter::WARN };
+    // Without this, a message that standard error doesn't take would be reported there, which panics.
+    let log = tracing_subscriber::fmt().log_internal_errors(false);
     // Fails only if the program that calls this library has set up a log already, which is used then.
-    let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).try_init();
+    let _ = log.with_max_level(level).with_writer(io::stderr).with_ansi(false).try_init();
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The verbs that inspect or change a volume, one file each, and the verbs about the command itself.
 
+mod administration;
 mod bars;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -16,6 +17,7 @@ mod pattern;
 pub(crate) mod purge;
 pub(crate) mod purge_server;
 pub(crate) mod put;
+pub(crate) mod reload;
 pub(crate) mod remove;
 pub(crate) mod resize;
 pub(crate) mod scrub;

@@ -50,6 +50,7 @@ mod purge_command;
 mod purge_during_fill;
 mod purge_soft;
 mod query;
+mod reload;
 mod remembered_failures;
 mod retried;
 mod rules;

@@ -33,6 +33,7 @@ mod log;
 mod origin;
 mod proxy;
 mod purge;
+mod reload;
 mod reply;
 mod server;
 mod service;
@@ -46,6 +47,7 @@ mod volume;
 
 pub use handle::Handle;
 pub use origin::{OriginUrl, TlsError};
+pub use reload::Reloaded;
 pub use server::{Builder, Server};
 
 /// The name of this cache in `Cache-Status`.

@@ -7,21 +7,22 @@ use eyewall::Cache;
 
 use super::admin::Admin;
 use super::handle::Handle;
-use super::listen::{Listening, Sockets};
+use super::listen::{Listening, Sockets, Workers};
 use super::log::Log;
-use super::service::Service;
+use super::reload::{Reloaded, Reloader, Source};
 use super::shared::Shared;
 use super::upkeep::Upkeep;
 use super::volume;
 use crate::Error;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Problem};
 
 /// Starts a server. [`Server::builder`] makes one.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[must_use = "nothing runs before `start` or `run`"]
 pub struct Builder {
     config: Option<Config>,
     cache: Option<Cache>,
+    source: Option<Source>,
     keeps_broken: bool,
     handles_signals: bool,
 }
@@ -30,7 +31,7 @@ pub struct Builder {
 ///
 /// It has its own threads, so it can be used from a thread with a runtime and from one without.
 pub struct Server {
-    shared: Arc<Shared>,
+    reloader: Arc<Reloader>,
     cache: Cache,
     admin: Option<String>,
     handle: Handle,
@@ -65,14 +66,21 @@ impl Builder {
         self
     }
 
+    /// Where a reload gets the configuration if SIGHUP or the administration asks for one. Without it, they can't reload.
+    /// [`Server::reload`] doesn't need it.
+    pub fn reload_from(mut self, source: impl Fn() -> Result<Config, Vec<Problem>> + Send + Sync + 'static) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+
     /// Whether a broken volume is an error. By default the server renames it, and creates a new one in its place.
     pub fn keep_broken(mut self, keeps: bool) -> Self {
         self.keeps_broken = keeps;
         self
     }
 
-    /// Whether SIGINT and SIGTERM end the server: the first one gracefully, the second one at once. SIGHUP and SIGUSR1 then don't
-    /// kill the process, either. By default the server handles no signal.
+    /// Whether SIGINT and SIGTERM end the server: the first one gracefully, the second one at once. SIGHUP then reloads the
+    /// configuration ([`Builder::reload_from`]), and SIGUSR1 doesn't kill the process. By default the server handles no signal.
     pub fn signals(mut self, handles: bool) -> Self {
         self.handles_signals = handles;
         self
@@ -94,23 +102,21 @@ impl Builder {
         };
         let listen: Vec<SocketAddr> = config.server.listen.iter().map(|address| *address.get_ref()).collect();
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
-        let shared = Arc::new(Shared::new(config, &cache)?);
+        let shared = Shared::new(config, &cache)?;
+        let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
+        let server = &config.server;
         let sockets = Sockets::bind(&listen, workers)?;
-        let server = &shared.config.server;
+        let (workers, beginnings) = Workers::new(sockets, workers, server.limits.stream_bytes.0)?;
+        let reloader = Arc::new(Reloader::new(shared, workers, self.source));
         let admin = server.admin.as_ref();
-        let admin = admin.map(|settings| Admin::bind(settings.get_ref(), &shared, &cache)).transpose()?;
+        let admin = admin.map(|settings| Admin::bind(settings.get_ref(), &reloader, &cache)).transpose()?;
         let place = admin.as_ref().map(Admin::place);
         let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
         let lines = log.as_ref().map(Log::lines);
-        let upkeep = Upkeep::start(Arc::clone(&shared.pages.store), shared.config.cache.scrub.0)?;
+        let upkeep = Upkeep::start(store, config.cache.scrub.0)?;
         let handle = Handle::new();
-        let service = {
-            let shared = Arc::clone(&shared);
-            move || Service::new(&shared)
-        };
-        let listening =
-            Listening::start(sockets, admin, &server.limits, lines.as_ref(), service, &handle, self.handles_signals)?;
-        Ok(Server { admin: place, cache, handle, listening, _upkeep: upkeep, _log: log, shared })
+        let listening = Listening::start(beginnings, &reloader, admin, lines.as_ref(), &handle, self.handles_signals)?;
+        Ok(Server { admin: place, cache, handle, listening, _upkeep: upkeep, _log: log, reloader })
     }
 
     /// Starts, and waits for the end: [`Builder::start`], then [`Server::wait`]. Only SIGINT and SIGTERM end it, with
@@ -130,8 +136,8 @@ impl Server {
     }
 
     /// The addresses on which it listens, in the order of the configuration, with the real port instead of port 0.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        self.listening.addresses()
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.reloader.workers().addresses()
     }
 
     /// The place of its administration: the path of a socket, or a URL.
@@ -139,9 +145,21 @@ impl Server {
         self.admin.as_deref()
     }
 
-    /// Its configuration, with every default filled in.
-    pub fn config(&self) -> &Config {
-        &self.shared.config
+    /// Its present configuration, with every default filled in.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.reloader.shared().config)
+    }
+
+    /// Puts another configuration in force, without losing a request. When this returns, every request that begins has it; requests
+    /// in flight keep the one before. Settings that only a new process can take over stay as they are, and the result names them:
+    /// the volume, the number of workers, the administration, and the access log.
+    ///
+    /// It blocks the thread until all workers have the configuration, which takes milliseconds.
+    ///
+    /// # Errors
+    /// Each [`Error`] names what could not be opened or bound. Nothing has changed then.
+    pub fn reload(&self, config: Config) -> Result<Reloaded, Error> {
+        self.reloader.reload(config)
     }
 
     /// Its volume. The server sees every change that the program makes there.
@@ -172,6 +190,12 @@ impl Server {
     /// [`Error::Start`], if the system gave a worker no runtime.
     pub fn wait(mut self) -> Result<(), Error> {
         self.listening.wait()
+    }
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Builder").field("config", &self.config).finish_non_exhaustive()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Administration of a running server: JSON over HTTP/1.1, at a Unix socket or a loopback address.
 //!
 //! ```text
-//! door     a socket that only its owner may open, or a loopback address with a token               socket, ../token
+//! door     a socket that only its owner may open, or a loopback address with a token               socket, ../shared
 //!   api    checks access, and dispatches
 //!     POST /purge    a purge request in JSON                                                            purge_request
+//!     POST /reload   puts the configuration file in force that is there now
 //!     GET  /status   how the server and its volume are doing                                        status
 //! ```
 //! It runs on the thread that waits for signals, so it answers even if the workers are busy. A refusal is `{"error": words}`.
@@ -30,8 +31,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
 
-use super::shared::Shared;
-use super::token::Token;
+use super::reload::Reloader;
 use crate::Error;
 use crate::config::settings;
 use api::Api;
@@ -60,19 +60,14 @@ impl Admin {
     /// Binds the socket or the address of the configuration, which has exactly one of them; port 0 takes a free port.
     ///
     /// # Errors
-    /// [`Error::Admin`] and [`Error::TokenFile`].
-    pub(crate) fn bind(settings: &settings::Admin, shared: &Arc<Shared>, cache: &Cache) -> Result<Self, Error> {
-        let mut token = None;
-        if let (Some(_), Some(path)) = (&settings.listen, &settings.token_file) {
-            let path = path.get_ref();
-            token = Some(Token::read(path).map_err(|source| Error::TokenFile { path: path.clone(), source })?);
-        }
+    /// [`Error::Admin`].
+    pub(crate) fn bind(settings: &settings::Admin, reloader: &Arc<Reloader>, cache: &Cache) -> Result<Self, Error> {
         let door = match (&settings.socket, &settings.listen) {
             (Some(path), _) => Door::of_socket(path.get_ref()),
             (None, Some(address)) => Door::of_address(*address.get_ref()),
             (None, None) => Err(Error::Admin { place: String::new(), source: io::ErrorKind::InvalidInput.into() }),
         };
-        Ok(Self { door: door?, api: Api::new(Arc::clone(shared), cache.clone(), token) })
+        Ok(Self { door: door?, api: Api::new(Arc::clone(reloader), cache.clone()) })
     }
 
     /// The path of the socket, or a URL.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use http::{StatusCode, Version};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -39,7 +40,7 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Answers the requests of a connection until it ends, exceeds a limit, or is asked to stop.
-pub(super) async fn serve(stream: TcpStream, common: Arc<Common>, stopping: watch::Receiver<Stop>) {
+pub(super) async fn serve(stream: TcpStream, common: Arc<ArcSwap<Common>>, stopping: watch::Receiver<Stop>) {
     // A failure only costs a delay.
     let _ = stream.set_nodelay(true);
     let Ok(client) = stream.peer_addr() else { return };
@@ -50,11 +51,12 @@ pub(super) async fn serve(stream: TcpStream, common: Arc<Common>, stopping: watc
 pub(super) async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: IpAddr,
-    common: Arc<Common>,
+    common: Arc<ArcSwap<Common>>,
     mut stopping: watch::Receiver<Stop>,
 ) {
     let state = Arc::new(ConnectionState::new());
-    let _registered = common.connections.register(&state);
+    let begun = common.load_full();
+    let _registered = begun.connections.register(&state);
     poll_fn(|context| {
         state.wake_by(context.waker());
         Poll::Ready(())
@@ -64,7 +66,7 @@ pub(super) async fn converse(
     let answer = {
         let (common, state, interim) = (Arc::clone(&common), Arc::clone(&state), Arc::clone(&interim));
         service_fn(move |request| {
-            let (common, open, interim) = (Arc::clone(&common), state.open(), Arc::clone(&interim));
+            let (common, open, interim) = (common.load_full(), state.open(), Arc::clone(&interim));
             async move {
                 // Created when it runs, and dropped with the response's head. Otherwise waiting streams, and bodies in flight, would
                 // keep its memory.
@@ -78,8 +80,9 @@ pub(super) async fn converse(
     };
     let stream = ReadTimeout::new(WriteTimeout::new(stream), Arc::clone(&state));
     let io = TokioIo::new(FastPath::new(stream, Arc::clone(&common), Arc::clone(&state), interim, client));
-    let mut connection = pin!(builder(&common.limits).serve_connection_with_upgrades(io, answer).into_owned());
-    let mut alarm = pin!(sleep_until(ConnectionState::next_look(&common.limits)));
+    let mut connection = pin!(builder(&begun.limits).serve_connection_with_upgrades(io, answer).into_owned());
+    let mut alarm = pin!(sleep_until(ConnectionState::next_look(&begun.limits)));
+    drop(begun);
     let (mut is_closing, mut makes_room) = (false, false);
     let ended = loop {
         tokio::select! {
@@ -98,7 +101,7 @@ pub(super) async fn converse(
                 }
                 Order::Close => {}
             },
-            () = alarm.as_mut() => match state.due(&common.limits) {
+            () = alarm.as_mut() => match state.due(&common.load().limits) {
                 Due::At(_) if makes_room && state.idle_since().is_some() => break Ok(()),
                 Due::At(next) => alarm.as_mut().reset(next),
                 Due::Idle if !is_closing => {
@@ -114,7 +117,7 @@ pub(super) async fn converse(
             }
         }
     };
-    log_end(ended, &state, client, &common);
+    log_end(ended, &state, client, &common.load());
 }
 
 /// Logs how a connection has ended.

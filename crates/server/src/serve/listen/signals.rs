@@ -1,8 +1,11 @@
-//! Signals that ask for a graceful end, and two that don't.
+//! Signals that ask for a graceful end, one that reloads the configuration, and one that only the access log handles.
 
 use std::io;
+use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::serve::reload::Reloader;
 
 /// SIGINT and SIGTERM.
 pub(super) struct Signals {
@@ -11,22 +14,21 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// From now on neither they nor SIGUSR1 and SIGHUP kill the process.
+    /// From now on neither they nor SIGUSR1 and SIGHUP kill the process. SIGHUP reloads the configuration.
     ///
     /// # Errors
     /// The system's, if a signal can't be handled.
     ///
     /// # Panics
     /// Outside of a runtime.
-    pub(super) fn new() -> io::Result<Self> {
+    pub(super) fn new(reloader: &Arc<Reloader>) -> io::Result<Self> {
         // The writer of the access log handles it. Without a log, it must not kill the process.
         drop(signal(SignalKind::user_defined1())?);
-        let mut hangup = signal(SignalKind::hangup())?;
+        let (mut hangup, reloader) = (signal(SignalKind::hangup())?, Arc::clone(reloader));
         tokio::spawn(async move {
             while hangup.recv().await.is_some() {
-                tracing::warn!(
-                    "SIGHUP: nothing was reloaded; the access log, if there is one, is reopened. To change the configuration, restart the server"
-                );
+                // It logs how that ended.
+                let _ = Arc::clone(&reloader).reload_from_source().await;
             }
         });
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use eyewall::Options;
 use eyewall_http::terms::{Marks, Terms};
@@ -26,7 +27,6 @@ use super::stream_budget::StreamBudget;
 use crate::config;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
-use crate::serve::service::Service;
 use crate::serve::shared::Shared;
 use crate::serve::stop::Stop;
 use eyewall_page_cache::head::{Head, Kind};
@@ -89,16 +89,20 @@ impl Site {
         let value = Bytes::from(vec![b'x'; bytes]);
         let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
         assert!(kept.is_some());
-        let service = Service::new(&shared);
-        let (connections, budget) = (Arc::default(), Arc::new(StreamBudget::new(0)));
-        Common { service, limits: self.limits.clone(), log: None, connections, budget }
+        let common = Common::new(&shared, None, Arc::default(), Arc::new(StreamBudget::new(0)));
+        Common { limits: self.limits.clone(), ..common }
     }
 
     fn connect_to(&self, source: &str, bytes: usize) -> Connected {
         let common = self.common(source, bytes);
         let (client, near) = duplex(BETWEEN);
         let (stop, stopping) = watch::channel(Stop::NotYet);
-        let server = tokio::spawn(converse(near, IpAddr::V4(Ipv4Addr::LOCALHOST), Arc::new(common), stopping));
+        let server = tokio::spawn(converse(
+            near,
+            IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Arc::new(ArcSwap::from_pointee(common)),
+            stopping,
+        ));
         Connected { client, server, stop }
     }
 }
@@ -106,7 +110,8 @@ impl Site {
 /// The state for connections that the test opens itself.
 pub(super) fn served() -> Served {
     let site = Site::new();
-    let common = Arc::new(site.common(&format!("root = \"{}\"", site.folder.path().display()), 0));
+    let common = site.common(&format!("root = \"{}\"", site.folder.path().display()), 0);
+    let common = Arc::new(ArcSwap::from_pointee(common));
     Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0 }
 }
 
@@ -355,7 +360,7 @@ fn all_addresses_of_both_versions_can_be_listened_at() {
         let Ok(version_6) = Sockets::bind(&["[::]:0".parse().unwrap()], 2) else {
             return println!("skipped: there is no IPv6 here");
         };
-        let port = version_6.addresses[0].port();
+        let port = version_6.addresses()[0].port();
         if Sockets::bind(&[SocketAddr::from(([0, 0, 0, 0], port))], 2).is_ok() {
             return;
         }
