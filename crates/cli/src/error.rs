@@ -159,6 +159,9 @@ pub enum Error {
         /// What went wrong.
         source: io::Error,
     },
+    /// The process that has started this one by an upgrade gives it no sockets.
+    #[error("can't take over from the process before: {0}")]
+    Inherit(#[source] io::Error),
     /// A running server refused the request.
     #[error("the server at {server} refused: {words}")]
     Refused {

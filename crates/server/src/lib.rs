@@ -52,7 +52,7 @@ pub mod units;
 pub mod warnings;
 
 pub use error::Error;
-pub use serve::{Builder, Handle, OriginUrl, Reloaded, Server, TlsError};
+pub use serve::{Builder, Handle, Inherited, OriginUrl, Reloaded, Server, TlsError, Upgraded};
 
 /// The tests compile the guide's snippet.
 #[cfg(doctest)]

@@ -36,10 +36,20 @@ pub(super) const RELOAD_AFTER_HELP: &str = "\
 The server reads its configuration file again and checks it. If the file has mistakes, nothing changes, and `reload` reports \
 them. Otherwise new requests have the new configuration, and requests in flight keep the old one. No request fails.
 
-A new process is needed for other settings of [cache], and other `workers`, `admin` and `access_log` of [server]. `reload` names \
-those that differ.
+Other settings of [cache], and other `workers`, `admin` and `access_log` of [server], need `eyewall upgrade` or a restart. \
+`reload` names those that differ.
 
 SIGHUP to the server does the same; its log says how it ended.";
+
+pub(super) const UPGRADE_AFTER_HELP: &str = "\
+The running process starts the program that now has its path, with the same command line. The new process gets the listening \
+sockets, reads the configuration, and works on the same volume. When it accepts connections, the old one accepts no more, \
+answers what its connections still ask, and ends after `drain_timeout` at the latest. No request fails.
+
+If the new process fails, or isn't ready within a minute, the old one goes on as before, and `upgrade` says why. A volume in \
+memory isn't handed over: the new process begins with an empty one.
+
+SIGUSR2 to the server does the same; its log says how it ended.";
 
 pub(super) const CHECK_AFTER_HELP: &str = "\
 `check` reports all mistakes at once, each with its line and column. It checks that the named folders and files exist. It \
@@ -133,6 +143,20 @@ impl From<LogForm> for LogFormat {
 /// `eyewall reload`
 #[derive(Debug, Args)]
 pub struct Reload {
+    /// Ask this running server: the path of its socket, or `http://127.0.0.1:PORT`
+    #[arg(long, value_name = "SERVER")]
+    pub server: ServerPlace,
+    /// The file with the token, which a server at a port requires
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Write one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `eyewall upgrade`
+#[derive(Debug, Args)]
+pub struct Upgrade {
     /// Ask this running server: the path of its socket, or `http://127.0.0.1:PORT`
     #[arg(long, value_name = "SERVER")]
     pub server: ServerPlace,

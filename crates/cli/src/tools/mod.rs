@@ -23,5 +23,6 @@ pub(crate) mod resize;
 pub(crate) mod scrub;
 pub(crate) mod stat;
 pub(crate) mod top;
+pub(crate) mod upgrade;
 pub(crate) mod upkeep;
 pub(crate) mod verify;

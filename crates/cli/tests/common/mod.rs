@@ -10,3 +10,4 @@ pub(crate) mod load;
 #[path = "../../../server/tests/common/origin.rs"]
 pub(crate) mod origin;
 pub(crate) mod server;
+pub(crate) mod upgrading;

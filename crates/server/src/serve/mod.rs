@@ -40,8 +40,10 @@ mod service;
 mod shared;
 mod simple_request;
 mod stop;
+mod supervisor;
 mod token;
 mod trusted_proxies;
+mod upgrade;
 mod upkeep;
 mod volume;
 
@@ -49,6 +51,7 @@ pub use handle::Handle;
 pub use origin::{OriginUrl, TlsError};
 pub use reload::Reloaded;
 pub use server::{Builder, Server};
+pub use upgrade::{Inherited, Upgraded};
 
 /// The name of this cache in `Cache-Status`.
 const NAME: &str = "Eyewall";

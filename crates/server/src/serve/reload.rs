@@ -13,7 +13,7 @@
 //! as connections to origins. New kinds of sockets to listen at go into `listen/sockets.rs`: `Workers::prepare` binds them first.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use serde::Serialize;
@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 
 use super::listen::Workers;
 use super::shared::Shared;
+use super::supervisor::Supervisor;
 use crate::Error;
 use crate::config::{Config, Problem};
 
@@ -45,13 +46,23 @@ pub(crate) struct Reloader {
     shared: ArcSwap<Shared>,
     workers: Workers,
     source: Option<Source>,
-    /// Held during a reload: there is one at a time.
+    supervisor: Supervisor,
+    /// Held during a reload or an upgrade: there is one at a time.
     turn: Mutex<()>,
 }
 
 impl Reloader {
-    pub(crate) fn new(shared: Shared, workers: Workers, source: Option<Source>) -> Self {
-        Self { shared: ArcSwap::from_pointee(shared), workers, source, turn: Mutex::default() }
+    pub(crate) fn new(shared: Shared, workers: Workers, source: Option<Source>, supervisor: Supervisor) -> Self {
+        Self { shared: ArcSwap::from_pointee(shared), workers, source, supervisor, turn: Mutex::default() }
+    }
+
+    pub(crate) fn supervisor(&self) -> Supervisor {
+        self.supervisor
+    }
+
+    /// Waits for the turn to reload or to upgrade.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The state by the running configuration.
@@ -68,12 +79,15 @@ impl Reloader {
     /// # Errors
     /// [`Error::Config`], [`Error::NoSource`], and those of [`Reloader::reload`].
     pub(crate) async fn reload_from_source(self: Arc<Self>) -> Result<Reloaded, Error> {
+        let supervisor = self.supervisor;
+        supervisor.reloading();
         let reloading = tokio::task::spawn_blocking(move || {
             let source = self.source.as_ref().ok_or(Error::NoSource)?;
             self.reload(source().map_err(Error::Config)?)
         });
         // It fails only if it has panicked, which is logged.
         let reloaded = reloading.await.unwrap_or_else(|error| Err(Error::Start(error.into())));
+        supervisor.ready(if reloaded.is_ok() { "reloaded" } else { "not reloaded: the log says why" });
         match &reloaded {
             Ok(Reloaded { not_reloaded, .. }) if not_reloaded.is_empty() => {
                 tracing::warn!("reloaded the configuration");
@@ -94,12 +108,12 @@ impl Reloader {
     /// # Errors
     /// Those of starting a server: each names what can't be opened or bound. Nothing has changed then.
     pub(crate) fn reload(&self, mut config: Config) -> Result<Reloaded, Error> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.turn();
         let before = self.shared();
         let not_reloaded = keep_fixed(&before.config, &mut config);
         let shared = Arc::new(before.renewed(config)?);
         let asked = shared.config.server.listen.iter().map(|address| *address.get_ref());
-        let prepared = self.workers.prepare(asked)?;
+        let prepared = self.workers.prepare(asked, shared.config.server.reuse_port)?;
         self.workers.change(&shared, prepared);
         self.shared.store(Arc::clone(&shared));
         before.retire(&shared);

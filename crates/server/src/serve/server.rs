@@ -1,16 +1,21 @@
 //! A server from its start to its end.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use eyewall::Cache;
+use toml::Spanned;
 
 use super::admin::Admin;
 use super::handle::Handle;
-use super::listen::{Listening, Sockets, Workers};
+use super::listen::{Binding, Listening, Sockets, Workers};
 use super::log::Log;
 use super::reload::{Reloaded, Reloader, Source};
 use super::shared::Shared;
+use super::supervisor::Supervisor;
+use super::upgrade::{Inherited, Successor, Upgrader};
 use super::upkeep::Upkeep;
 use super::volume;
 use crate::Error;
@@ -23,6 +28,9 @@ pub struct Builder {
     config: Option<Config>,
     cache: Option<Cache>,
     source: Option<Source>,
+    successor: Option<Successor>,
+    inherited: Option<Inherited>,
+    is_service: bool,
     keeps_broken: bool,
     handles_signals: bool,
 }
@@ -73,6 +81,26 @@ impl Builder {
         self
     }
 
+    /// How an upgrade, by SIGUSR2 or the administration, starts the process that takes over: the path of a program, and its arguments.
+    /// The program calls [`Inherited::from_parent`] first. Without this, the server can't be upgraded.
+    pub fn successor(mut self, program: PathBuf, arguments: Vec<OsString>) -> Self {
+        self.successor = Some(Successor { program, arguments });
+        self
+    }
+
+    /// Takes over from the process that has started this one: uses its sockets, and tells it how the start ended.
+    pub fn inherit(mut self, inherited: Option<Inherited>) -> Self {
+        self.inherited = inherited;
+        self
+    }
+
+    /// Whether the server is what this process is for. It then tells systemd, or another supervisor with the protocol of `sd_notify`,
+    /// how it is doing, and feeds its watchdog. By default it doesn't.
+    pub fn service(mut self, is_service: bool) -> Self {
+        self.is_service = is_service;
+        self
+    }
+
     /// Whether a broken volume is an error. By default the server renames it, and creates a new one in its place.
     pub fn keep_broken(mut self, keeps: bool) -> Self {
         self.keeps_broken = keeps;
@@ -80,7 +108,8 @@ impl Builder {
     }
 
     /// Whether SIGINT and SIGTERM end the server: the first one gracefully, the second one at once. SIGHUP then reloads the
-    /// configuration ([`Builder::reload_from`]), and SIGUSR1 doesn't kill the process. By default the server handles no signal.
+    /// configuration ([`Builder::reload_from`]), SIGUSR2 starts a process that takes over ([`Builder::successor`]), and SIGUSR1 doesn't
+    /// kill the process. By default the server handles no signal.
     pub fn signals(mut self, handles: bool) -> Self {
         self.handles_signals = handles;
         self
@@ -90,7 +119,22 @@ impl Builder {
     ///
     /// # Errors
     /// Each [`Error`] names what could not be opened or bound. Nothing runs then.
-    pub fn start(self) -> Result<Server, Error> {
+    pub fn start(mut self) -> Result<Server, Error> {
+        let mut inherited = self.inherited.take();
+        let supervisor = Supervisor { is_told: self.is_service };
+        let started = self.start_with(inherited.as_mut(), supervisor);
+        match (&started, &inherited) {
+            (Ok((_, has_admin)), Some(inherited)) => inherited.ready(*has_admin),
+            (Err(error), Some(inherited)) => inherited.fail(&error.to_string()),
+            (_, None) => {}
+        }
+        let (server, _) = started?;
+        supervisor.ready("serving");
+        Ok(server)
+    }
+
+    /// Also returns whether it has the administration's socket of the process before.
+    fn start_with(self, inherited: Option<&mut Inherited>, supervisor: Supervisor) -> Result<(Server, bool), Error> {
         let config = match self.config {
             Some(config) => config,
             // This is an error: a configuration needs a site, which has no default.
@@ -105,18 +149,30 @@ impl Builder {
         let shared = Shared::new(config, &cache)?;
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
         let server = &config.server;
-        let sockets = Sockets::bind(&listen, workers)?;
+        let (mut no_sockets, binding) = (Vec::new(), Binding { workers, is_shared: server.reuse_port });
+        let (inherited_sockets, inherited_admin) = match inherited {
+            Some(inherited) => (&mut inherited.sockets, inherited.admin.take()),
+            None => (&mut no_sockets, None),
+        };
+        let sockets = Sockets::bind(&listen, binding, inherited_sockets)?;
+        // The others belong to addresses that this process doesn't have.
+        inherited_sockets.clear();
         let (workers, beginnings) = Workers::new(sockets, workers, server.limits.stream_bytes.0)?;
-        let reloader = Arc::new(Reloader::new(shared, workers, self.source));
+        let handle = Handle::new();
+        let reloader = Arc::new(Reloader::new(shared, workers, self.source, supervisor));
+        let upgrader = Arc::new(Upgrader::new(Arc::clone(&reloader), self.successor, handle.clone()));
         let admin = server.admin.as_ref();
-        let admin = admin.map(|settings| Admin::bind(settings.get_ref(), &reloader, &cache)).transpose()?;
+        let bind = |settings: &Spanned<_>| Admin::bind(settings.get_ref(), &upgrader, &cache, inherited_admin);
+        let admin = admin.map(bind).transpose()?;
+        let has_admin = admin.as_ref().is_some_and(Admin::is_inherited);
+        upgrader.set_admin(admin.as_ref().map(Admin::socket).transpose().map_err(Error::Start)?);
         let place = admin.as_ref().map(Admin::place);
         let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
         let lines = log.as_ref().map(Log::lines);
         let upkeep = Upkeep::start(store, config.cache.scrub.0)?;
-        let handle = Handle::new();
-        let listening = Listening::start(beginnings, &reloader, admin, lines.as_ref(), &handle, self.handles_signals)?;
-        Ok(Server { admin: place, cache, handle, listening, _upkeep: upkeep, _log: log, reloader })
+        let listening = Listening::start(beginnings, &upgrader, admin, lines.as_ref(), &handle, self.handles_signals)?;
+        let server = Server { admin: place, cache, handle, listening, _upkeep: upkeep, _log: log, reloader };
+        Ok((server, has_admin))
     }
 
     /// Starts, and waits for the end: [`Builder::start`], then [`Server::wait`]. Only SIGINT and SIGTERM end it, with
@@ -172,8 +228,8 @@ impl Server {
         self.handle.clone()
     }
 
-    /// Ends it gracefully: it accepts no more connections, and requests in flight have ten seconds. When this returns, the access
-    /// log has the lines of all requests, and the addresses are free.
+    /// Ends it gracefully: it accepts no more connections, and requests in flight have the time of `drain_timeout`. When this returns,
+    /// the access log has the lines of all requests, and the addresses are free.
     ///
     /// # Errors
     /// As [`Server::wait`].

@@ -17,9 +17,9 @@ use super::status::Status;
 use crate::Error;
 use crate::serve::body::Body;
 use crate::serve::purge::purge;
-use crate::serve::reload::Reloader;
 use crate::serve::reply;
 use crate::serve::shared::Shared;
+use crate::serve::upgrade::Upgrader;
 
 /// The longest body of a request.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -28,7 +28,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The interface of the administration, and its access check.
 pub(super) struct Api {
-    reloader: Arc<Reloader>,
+    upgrader: Arc<Upgrader>,
     cache: Cache,
     started: Instant,
 }
@@ -60,8 +60,8 @@ impl Refusal {
 }
 
 impl Api {
-    pub(super) fn new(reloader: Arc<Reloader>, cache: Cache) -> Self {
-        Self { reloader, cache, started: Instant::now() }
+    pub(super) fn new(upgrader: Arc<Upgrader>, cache: Cache) -> Self {
+        Self { upgrader, cache, started: Instant::now() }
     }
 
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
@@ -73,17 +73,19 @@ impl Api {
 
     async fn answer_or_refuse(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
-        let shared = self.reloader.shared();
+        let shared = self.upgrader.reloader.shared();
         admit(&shared, &parts)?;
         match (parts.uri.path(), parts.method) {
             ("/purge", Method::POST) => self.purge(&shared, body).await,
             ("/reload", Method::POST) => self.reload().await,
-            ("/purge" | "/reload", _) => Err(Refusal::not_allowed("POST")),
+            ("/upgrade", Method::POST) => self.upgrade().await,
+            ("/purge" | "/reload" | "/upgrade", _) => Err(Refusal::not_allowed("POST")),
             ("/status", Method::GET | Method::HEAD) => self.status(shared).await,
             ("/status", _) => Err(Refusal::not_allowed("GET, HEAD")),
-            _ => {
-                Err(Refusal::new(StatusCode::NOT_FOUND, "the addresses are POST /purge, POST /reload and GET /status"))
-            }
+            _ => Err(Refusal::new(
+                StatusCode::NOT_FOUND,
+                "the addresses are POST /purge, POST /reload, POST /upgrade and GET /status",
+            )),
         }
     }
 
@@ -97,10 +99,17 @@ impl Api {
     }
 
     async fn reload(&self) -> Result<Response<Body>, Refusal> {
-        match Arc::clone(&self.reloader).reload_from_source().await {
+        match Arc::clone(&self.upgrader.reloader).reload_from_source().await {
             Ok(reloaded) => Ok(reply::json(StatusCode::OK, &reloaded)),
             Err(error @ Error::NoSource) => Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, error.to_string())),
             Err(error) => Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())),
+        }
+    }
+
+    async fn upgrade(&self) -> Result<Response<Body>, Refusal> {
+        match Arc::clone(&self.upgrader).upgrade().await {
+            Ok(upgraded) => Ok(reply::json(StatusCode::OK, &upgraded)),
+            Err(error) => Err(Refusal::new(StatusCode::CONFLICT, error.to_string())),
         }
     }
 

@@ -109,7 +109,11 @@ pub(super) async fn accept(listener: TcpListener, served: Served, mut closed: on
         let accepted = tokio::select! {
             biased;
             // An error means that all senders are gone.
-            _ = stopping.wait_for(|stop| *stop != Stop::NotYet) => break,
+            stop = stopping.wait_for(|stop| *stop != Stop::NotYet) => match stop {
+                // Another process takes the connections that wait.
+                Ok(stop) if *stop == Stop::HandedOver => return,
+                _ => break,
+            },
             _ = &mut closed => break,
             accepted = listener.accept() => accepted,
         };

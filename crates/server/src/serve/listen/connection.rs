@@ -9,7 +9,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use http::{StatusCode, Version};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, StatusCode, Version};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -65,8 +67,9 @@ pub(super) async fn converse(
     let interim = Arc::new(Interim::default());
     let answer = {
         let (common, state, interim) = (Arc::clone(&common), Arc::clone(&state), Arc::clone(&interim));
-        service_fn(move |request| {
+        service_fn(move |request: Request<Incoming>| {
             let (common, open, interim) = (common.load_full(), state.open(), Arc::clone(&interim));
+            let (state, is_http1) = (Arc::clone(&state), request.version() < Version::HTTP_2);
             async move {
                 // Created when it runs, and dropped with the response's head. Otherwise waiting streams, and bodies in flight, would
                 // keep its memory.
@@ -74,7 +77,11 @@ pub(super) async fn converse(
                     let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
                     interim::telling(opened.as_ref(), common.answer(request, client, open)).await
                 });
-                Ok::<_, Infallible>(answering.await)
+                let mut response = answering.await;
+                if is_http1 && state.is_last() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, Infallible>(response)
             }
         })
     };
@@ -160,11 +167,22 @@ fn builder(limits: &Limits) -> auto::Builder<Executor> {
     builder
 }
 
-/// Waits until the server is asked to stop. Then it waits for a first request, if the connection is new, and for the response of
-/// the fast path.
+/// Waits until the connection has to close because the server ends. Then it waits for a first request, if the connection is new, and
+/// for the response of the fast path.
+///
+/// After a handover, a connection of HTTP/1 may stay: its client may be sending a request just now, which a closed connection would
+/// lose. Its next response says that it is the last one. A client of HTTP/2 learns which requests are lost, and repeats them.
 async fn stopped(stopping: &mut watch::Receiver<Stop>, state: &ConnectionState) {
     // An error means that all senders are gone.
     let _ = stopping.wait_for(|stop| *stop != Stop::NotYet).await;
+    if *stopping.borrow() == Stop::HandedOver {
+        state.set_last();
+        tokio::select! {
+            // It needs no waker: it is polled whenever the connection is.
+            () = poll_fn(|_| if state.is_http2() { Poll::Ready(()) } else { Poll::Pending }) => {}
+            _ = stopping.wait_for(|stop| *stop > Stop::HandedOver) => {}
+        }
+    }
     let has_come = poll_fn(|_| if state.taken() == 0 { Poll::Pending } else { Poll::Ready(()) });
     let _ = tokio::time::timeout_at(state.began() + FIRST_REQUEST, has_come).await;
     // It needs no waker: it is polled whenever the connection is.

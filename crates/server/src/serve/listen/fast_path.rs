@@ -258,6 +258,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         } else {
             *client
         };
+        request.is_last |= state.is_last();
         let mut head = read_buffer::spare_head();
         let found =
             if common.takes(&request, head_bytes) { common.service.fast_hit(&request, route, &mut head) } else { None };

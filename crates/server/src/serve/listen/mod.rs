@@ -28,11 +28,13 @@ mod stream_budget;
 #[cfg(test)]
 mod tests;
 mod tracked_body;
+mod watchdog;
 mod worker;
 mod workers;
 mod write_timeout;
 
 use std::io;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -43,18 +45,18 @@ use tokio::sync::watch;
 use super::admin::Admin;
 use super::handle::Handle;
 use super::log::Lines;
-use super::reload::Reloader;
 use super::stop::Stop;
+use super::upgrade::Upgrader;
 use crate::Error;
 use connections::Connections;
 use signals::Signals;
-pub(crate) use sockets::Sockets;
+pub(crate) use sockets::{Binding, Sockets};
 use stream_budget::StreamBudget;
 use worker::Together;
 pub(crate) use workers::{Beginning, Workers};
 
-/// The time of requests in flight after the server is asked to stop.
-const GRACE: Duration = Duration::from_secs(10);
+/// The time of connections to end by themselves before they are cut off.
+const LAST_CALL: Duration = Duration::from_secs(2);
 
 /// How often the server checks whether it can give memory back.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
@@ -69,14 +71,14 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// Serves until `handle`, or a signal if signals are handled, asks for the end. Then requests in flight may end, until [`GRACE`]
+    /// Serves until `handle`, or a signal if signals are handled, asks for the end. Then requests in flight may end, until `drain_timeout`
     /// is over or the end is requested again. When this returns, the server accepts connections.
     ///
     /// # Errors
     /// [`Error::Start`], if the system gives no thread, runtime or signal.
     pub(crate) fn start(
         beginnings: Vec<Beginning>,
-        reloader: &Arc<Reloader>,
+        upgrader: &Arc<Upgrader>,
         admin: Option<Admin>,
         log: Option<&Lines>,
         handle: &Handle,
@@ -88,7 +90,7 @@ impl Listening {
             runtime,
             asked: Asked { signals: None, told: handle.told() },
             stop,
-            reloader: Arc::clone(reloader),
+            upgrader: Arc::clone(upgrader),
             connections: Arc::new(Connections::default()),
             threads: Vec::new(),
         };
@@ -97,10 +99,10 @@ impl Listening {
         }
         for beginning in beginnings {
             let together = Together {
-                shared: reloader.shared(),
+                shared: upgrader.reloader.shared(),
                 log: log.cloned(),
                 connections: Arc::clone(&running.connections),
-                budget: Arc::clone(&reloader.workers().budget),
+                budget: Arc::clone(&upgrader.reloader.workers().budget),
             };
             let told = told.clone();
             let work = move || worker::run(beginning, together, told);
@@ -142,7 +144,7 @@ struct Running {
     runtime: Runtime,
     asked: Asked,
     stop: watch::Sender<Stop>,
-    reloader: Arc<Reloader>,
+    upgrader: Arc<Upgrader>,
     connections: Arc<Connections>,
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
@@ -151,21 +153,26 @@ impl Running {
     /// Starts the administration, and takes the signals if they are to be handled.
     fn prepare(&mut self, admin: Option<Admin>, handles_signals: bool) -> io::Result<()> {
         let _inside = self.runtime.enter();
-        admin.map_or(Ok(()), Admin::start)?;
-        self.asked.signals = handles_signals.then(|| Signals::new(&self.reloader)).transpose()?;
+        admin.map_or(Ok(()), |admin| admin.start(self.upgrader.ending.subscribe()))?;
+        self.asked.signals = handles_signals.then(|| Signals::new(&self.upgrader)).transpose()?;
         Ok(())
     }
 
     /// Serves until the end, and waits for all workers. The error is the first that a worker had.
     fn run(self) -> Result<(), Error> {
-        let Self { runtime, mut asked, stop, reloader, connections, threads } = self;
-        let workers = reloader.workers();
+        let Self { runtime, mut asked, stop, upgrader, connections, threads } = self;
+        let ending = &upgrader.ending;
+        let workers = upgrader.reloader.workers();
         runtime.block_on(async {
             tokio::select! {
-                () = end(&mut asked, stop, workers) => {}
+                () = end(&mut asked, stop, &upgrader) => {}
                 () = give_back(&connections, &workers.budget) => {}
                 () = recount(&workers.budget) => {}
+                () = watchdog::feed(&upgrader) => {}
             }
+            ending.send_replace(true);
+            // For instance, the response that says that another process has taken over.
+            let _ = tokio::time::timeout(LAST_CALL, ending.closed()).await;
         });
         joined(threads).map_err(Error::Start)
     }
@@ -200,8 +207,8 @@ struct Asked {
 }
 
 impl Asked {
-    /// Waits for a signal, or until the handle asks for at least this stage.
-    async fn next(&mut self, least: Stop) {
+    /// Waits for a signal, which asks to end gracefully, or until the handle asks for at least this stage. Returns the stage.
+    async fn next(&mut self, least: Stop) -> Stop {
         let signal = async {
             match &mut self.signals {
                 Some(signals) => signals.next().await,
@@ -209,14 +216,15 @@ impl Asked {
             }
         };
         let told = async {
-            if self.told.wait_for(|stop| *stop >= least).await.is_err() {
+            match self.told.wait_for(|stop| *stop >= least).await {
+                Ok(stop) => *stop,
                 // No handle is left.
-                std::future::pending::<()>().await;
+                Err(_) => std::future::pending().await,
             }
         };
         tokio::select! {
-            () = signal => {}
-            () = told => {}
+            () = signal => Stop::InOrder.max(least),
+            stop = told => stop,
         }
     }
 }
@@ -240,18 +248,38 @@ async fn recount(budget: &StreamBudget) {
 }
 
 /// Waits for a request to end, and then for the workers.
-async fn end(asked: &mut Asked, stop: watch::Sender<Stop>, workers: &Workers) {
-    tokio::select! {
-        () = asked.next(Stop::InOrder) => {}
+async fn end(asked: &mut Asked, stop: watch::Sender<Stop>, upgrader: &Upgrader) {
+    let mut stage = tokio::select! {
+        stage = asked.next(Stop::HandedOver) => stage,
         // They end by themselves only if they can't start.
         () = stop.closed() => return,
-    }
-    workers.close();
-    stop.send_replace(Stop::InOrder);
-    tokio::select! {
-        () = stop.closed() => {}
-        () = tokio::time::sleep(GRACE) => tracing::warn!("cut off the requests that were still in flight"),
-        () = asked.next(Stop::AtOnce) => {}
+    };
+    upgrader.close();
+    let timeout = upgrader.reloader.shared().config.server.drain_timeout.0;
+    let mut over = pin!(tokio::time::sleep(timeout));
+    while stage < Stop::AtOnce {
+        if stage == Stop::HandedOver {
+            // The administration belongs to the other process.
+            upgrader.ending.send_replace(true);
+        } else if !upgrader.has_upgraded() {
+            upgrader.reloader.supervisor().stopping();
+        }
+        stop.send_replace(stage);
+        tokio::select! {
+            () = stop.closed() => return,
+            () = over.as_mut() => {
+                if stage == Stop::HandedOver {
+                    // Connections without a request close now.
+                    stop.send_replace(Stop::InOrder);
+                    if tokio::time::timeout(LAST_CALL, stop.closed()).await.is_ok() {
+                        return;
+                    }
+                }
+                tracing::warn!("cut off the requests that were still in flight");
+                break;
+            }
+            next = asked.next(if stage == Stop::HandedOver { Stop::InOrder } else { Stop::AtOnce }) => stage = next,
+        }
     }
     stop.send_replace(Stop::AtOnce);
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::Error;
+use crate::serve::upgrade::InheritedSocket;
 
 /// How many connections may wait to be accepted, at each socket.
 const BACKLOG: i32 = 4096;
@@ -25,18 +26,43 @@ pub(super) struct Bound {
     asked: SocketAddr,
     /// The same with the real port.
     pub(super) address: SocketAddr,
-    /// One for each worker, which has a duplicate of it.
+    /// At least one for each worker, which has duplicates of its ones. An inherited address may have more.
     sockets: Vec<TcpListener>,
 }
 
+/// How addresses are bound.
+#[derive(Clone, Copy)]
+pub(crate) struct Binding {
+    pub(crate) workers: usize,
+    /// Whether other servers may have the same address.
+    pub(crate) is_shared: bool,
+}
+
 impl Sockets {
-    /// Binds each address once for each of `workers`. Port 0 takes a free port.
+    /// Binds each address once for each worker, unless its sockets are `inherited`: those are taken. Port 0 takes a free port.
     ///
     /// # Errors
     /// [`Error::Listen`], if an address is not available, for instance because another program listens there.
-    pub(crate) fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Self, Error> {
-        let bound = addresses.iter().map(|address| Bound::new(*address, workers)).collect::<Result<_, _>>()?;
-        Ok(Self { all: bound })
+    pub(crate) fn bind(
+        addresses: &[SocketAddr],
+        binding: Binding,
+        inherited: &mut Vec<InheritedSocket>,
+    ) -> Result<Self, Error> {
+        let mut sockets = Self::default();
+        for asked in addresses {
+            // The sockets of one address; port 0 may have several addresses.
+            let first = inherited.iter().find(|socket| *asked == socket.asked || *asked == socket.address);
+            let bound = match first.map(|socket| socket.address) {
+                Some(address) => {
+                    let taken = inherited.extract_if(.., |socket| socket.address == address);
+                    let taken = taken.map(|socket| socket.listener).collect();
+                    Bound::with(*asked, address, taken, binding)?
+                }
+                None => Bound::new(*asked, binding)?,
+            };
+            sockets.all.push(bound);
+        }
+        Ok(sockets)
     }
 
     /// With the real ports.
@@ -48,38 +74,57 @@ impl Sockets {
 impl Bound {
     /// # Errors
     /// [`Error::Listen`].
-    pub(super) fn new(asked: SocketAddr, workers: usize) -> Result<Self, Error> {
-        Self::bind(asked, workers).map_err(|source| Error::Listen { address: asked, source })
+    pub(super) fn new(asked: SocketAddr, binding: Binding) -> Result<Self, Error> {
+        if !binding.is_shared {
+            // `SO_REUSEPORT` alone would let another server of the same user share the port, and get half of the connections.
+            listen_at(asked, |_| Ok(())).map_err(|source| Error::Listen { address: asked, source })?;
+        }
+        Self::with(asked, asked, Vec::new(), binding)
     }
 
-    fn bind(asked: SocketAddr, workers: usize) -> io::Result<Self> {
+    /// Binds as many sockets as the workers lack.
+    fn with(
+        asked: SocketAddr,
+        address: SocketAddr,
+        sockets: Vec<TcpListener>,
+        binding: Binding,
+    ) -> Result<Self, Error> {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        // `SO_REUSEPORT` would also let another server of the same user share the port, and get half of the connections.
-        listen_at(asked, |_| Ok(()))?;
-        let (mut address, mut sockets) = (asked, Vec::new());
-        for _ in 0..workers {
-            let listener: TcpListener = listen_at(address, |socket| socket.set_reuse_port(true))?.into();
-            address = listener.local_addr()?;
-            sockets.push(listener);
+        let mut bound = Self { number: LAST.fetch_add(1, Ordering::Relaxed), asked, address, sockets };
+        while bound.sockets.len() < binding.workers {
+            bound.bind_one().map_err(|source| Error::Listen { address: asked, source })?;
         }
-        Ok(Self { number: LAST.fetch_add(1, Ordering::Relaxed), asked, address, sockets })
+        Ok(bound)
+    }
+
+    fn bind_one(&mut self) -> io::Result<()> {
+        let listener: TcpListener = listen_at(self.address, |socket| socket.set_reuse_port(true))?.into();
+        self.address = listener.local_addr()?;
+        self.sockets.push(listener);
+        Ok(())
     }
 
     /// Whether it is bound for this address of a configuration.
     pub(super) fn is_for(&self, asked: SocketAddr) -> bool {
-        self.asked == asked
+        self.asked == asked || self.address == asked
     }
 
-    /// A duplicate of a worker's socket.
+    /// Duplicates of the sockets of a worker.
     ///
     /// # Errors
-    /// [`Error::Listen`], if there is no descriptor for it.
-    pub(super) fn of_worker(&self, worker: usize) -> Result<(u64, TcpListener), Error> {
-        let duplicate =
-            self.sockets.get(worker).map_or_else(|| Err(io::ErrorKind::NotFound.into()), TcpListener::try_clone);
-        duplicate
-            .map(|listener| (self.number, listener))
-            .map_err(|source| Error::Listen { address: self.address, source })
+    /// [`Error::Listen`], if there is no descriptor for one.
+    pub(super) fn of_worker(&self, worker: usize, workers: usize) -> Result<Vec<(u64, TcpListener)>, Error> {
+        let own = self.sockets.iter().skip(worker).step_by(workers.max(1));
+        let duplicates: io::Result<_> = own.map(|listener| Ok((self.number, listener.try_clone()?))).collect();
+        duplicates.map_err(|source| Error::Listen { address: self.address, source })
+    }
+
+    /// Calls a function for each socket.
+    pub(super) fn each_socket(
+        &self,
+        call: &mut impl FnMut(SocketAddr, SocketAddr, &TcpListener) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.sockets.iter().try_for_each(|socket| call(self.asked, self.address, socket))
     }
 }
 

@@ -13,7 +13,7 @@ use super::accept::{Served, accept};
 use super::common::Common;
 use super::connections::Connections;
 use super::stream_budget::StreamBudget;
-use super::workers::{Beginning, Change};
+use super::workers::{Beginning, Change, Order};
 use crate::serve::log::Lines;
 use crate::serve::shared::Shared;
 use crate::serve::stop::Stop;
@@ -33,8 +33,8 @@ pub(super) struct Together {
 /// A worker that runs.
 struct Worker {
     served: Served,
-    /// Dropping a sender closes the socket with this number.
-    closers: HashMap<u64, oneshot::Sender<()>>,
+    /// Dropping the senders closes the sockets with this number.
+    closers: HashMap<u64, Vec<oneshot::Sender<()>>>,
     accepting: JoinSet<()>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS_MAX)
         .build()?;
-    let Beginning { listeners, mut changes } = beginning;
+    let Beginning { listeners, mut orders } = beginning;
     runtime.block_on(async {
         let Together { shared, log, connections, budget } = together;
         let common = Common::new(&shared, log, connections, budget);
@@ -63,11 +63,14 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
             tokio::select! {
                 // An error means that all senders are gone.
                 _ = stopping.wait_for(|stop| *stop != Stop::NotYet) => break,
-                Some(change) = changes.recv() => worker.change(change),
+                Some(order) = orders.recv() => match order {
+                    Order::Change(change) => worker.change(change),
+                    Order::Answer(sender) => drop(sender),
+                },
             }
         }
         // A change that comes from now on fails.
-        drop(changes);
+        drop(orders);
         let Worker { served, closers: _closers, mut accepting } = worker;
         drop(served);
         // They end once the server is asked to stop, and close their sockets.
@@ -85,7 +88,7 @@ impl Worker {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let (closer, closed) = oneshot::channel();
         self.accepting.spawn(accept(listener, self.served.clone(), closed));
-        self.closers.insert(number, closer);
+        self.closers.entry(number).or_default().push(closer);
         Ok(())
     }
 

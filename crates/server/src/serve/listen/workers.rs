@@ -1,19 +1,21 @@
 //! The workers as a reload sees them: their sockets, and a way to tell each of them what changes.
 
+use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::sockets::{Bound, Sockets};
+use super::sockets::{Binding, Bound, Sockets};
 use super::stream_budget::StreamBudget;
 use crate::Error;
 use crate::serve::shared::Shared;
 
 /// All workers.
 pub(crate) struct Workers {
-    changes: Vec<UnboundedSender<Change>>,
+    orders: Vec<UnboundedSender<Order>>,
     /// Changed by one reload at a time; emptied when the server ends.
     sockets: Mutex<Sockets>,
     pub(super) budget: Arc<StreamBudget>,
@@ -22,7 +24,14 @@ pub(crate) struct Workers {
 /// What a worker needs to begin.
 pub(crate) struct Beginning {
     pub(super) listeners: Vec<(u64, TcpListener)>,
-    pub(super) changes: UnboundedReceiver<Change>,
+    pub(super) orders: UnboundedReceiver<Order>,
+}
+
+/// What a worker has to do between two connections.
+pub(super) enum Order {
+    Change(Change),
+    /// Drop the sender, to show that the worker isn't stuck.
+    Answer(Sender<()>),
 }
 
 /// A new configuration, for one worker.
@@ -50,15 +59,18 @@ impl Workers {
     /// # Errors
     /// [`Error::Listen`].
     pub(crate) fn new(sockets: Sockets, count: usize, stream_bytes: u64) -> Result<(Self, Vec<Beginning>), Error> {
-        let (mut changes, mut beginnings) = (Vec::new(), Vec::new());
+        let (mut orders, mut beginnings) = (Vec::new(), Vec::new());
         for worker in 0..count {
-            let listeners = sockets.all.iter().map(|bound| bound.of_worker(worker)).collect::<Result<_, _>>()?;
+            let mut listeners = Vec::new();
+            for bound in &sockets.all {
+                listeners.append(&mut bound.of_worker(worker, count)?);
+            }
             let (sender, receiver) = unbounded_channel();
-            changes.push(sender);
-            beginnings.push(Beginning { listeners, changes: receiver });
+            orders.push(sender);
+            beginnings.push(Beginning { listeners, orders: receiver });
         }
         let budget = Arc::new(StreamBudget::new(stream_bytes));
-        Ok((Self { changes, sockets: Mutex::new(sockets), budget }, beginnings))
+        Ok((Self { orders, sockets: Mutex::new(sockets), budget }, beginnings))
     }
 
     /// With the real ports, in the order of the configuration. Empty once the server ends.
@@ -67,26 +79,53 @@ impl Workers {
     }
 
     /// Closes the sockets here. A worker that ends closes its own ones.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.sockets().all.clear();
+    }
+
+    /// Calls a function for each socket, with its address of the configuration, and the one with the real port.
+    ///
+    /// # Errors
+    /// The first one of the function.
+    pub(crate) fn each_socket(
+        &self,
+        mut call: impl FnMut(SocketAddr, SocketAddr, &TcpListener) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.sockets().all.iter().try_for_each(|bound| bound.each_socket(&mut call))
+    }
+
+    /// Whether every worker answers within this time. A worker that has ended counts. It blocks.
+    pub(crate) fn answer_within(&self, timeout: Duration) -> bool {
+        let (sender, answered) = channel();
+        for orders in &self.orders {
+            let _ = orders.send(Order::Answer(sender.clone()));
+        }
+        drop(sender);
+        // It fails when the last sender is dropped.
+        answered.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
     }
 
     /// Binds the addresses that aren't bound yet.
     ///
     /// # Errors
     /// [`Error::Listen`]. Nothing has changed then.
-    pub(crate) fn prepare(&self, addresses: impl Iterator<Item = SocketAddr>) -> Result<Prepared, Error> {
+    pub(crate) fn prepare(
+        &self,
+        addresses: impl Iterator<Item = SocketAddr>,
+        is_shared: bool,
+    ) -> Result<Prepared, Error> {
+        let workers = self.orders.len();
         let sockets = self.sockets();
         let mut present: Vec<&Bound> = sockets.all.iter().collect();
-        let mut prepared = Prepared { all: Vec::new(), added: self.changes.iter().map(|_| Vec::new()).collect() };
+        let mut prepared = Prepared { all: Vec::new(), added: self.orders.iter().map(|_| Vec::new()).collect() };
         for asked in addresses {
             if let Some(same) = present.iter().position(|bound| bound.is_for(asked)) {
                 prepared.all.push(Ok(present.remove(same).number));
                 continue;
             }
-            let bound = Bound::new(asked, self.changes.len())?;
+            let bound = Bound::new(asked, Binding { workers, is_shared })?;
             for (worker, added) in prepared.added.iter_mut().enumerate() {
-                added.push(bound.of_worker(worker)?);
+                added.append(&mut bound.of_worker(worker, workers)?);
             }
             prepared.all.push(Err(bound));
         }
@@ -106,10 +145,10 @@ impl Workers {
         drop(sockets);
         let removed: Vec<u64> = before.iter().map(|bound| bound.number).collect();
         let (done, all_done) = channel();
-        for (changes, added) in self.changes.iter().zip(prepared.added) {
+        for (orders, added) in self.orders.iter().zip(prepared.added) {
             let (shared, removed, done) = (Arc::clone(shared), removed.clone(), done.clone());
             // A worker that has ended needs no change.
-            let _ = changes.send(Change { shared, added, removed, done });
+            let _ = orders.send(Order::Change(Change { shared, added, removed, done }));
         }
         self.budget.limit(shared.config.server.limits.stream_bytes.0);
         drop(done);
