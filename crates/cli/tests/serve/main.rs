@@ -12,6 +12,7 @@ mod authorization;
 mod body_cut_short;
 mod broken_volume;
 mod changed_file;
+mod changes;
 mod codings;
 mod conditional;
 mod configuration_file;

@@ -174,6 +174,8 @@ impl Running {
             // For instance, the response that says that another process has taken over.
             let _ = tokio::time::timeout(LAST_CALL, ending.closed()).await;
         });
+        // An upgrade that is under way may wait for its process.
+        runtime.shutdown_background();
         joined(threads).map_err(Error::Start)
     }
 
