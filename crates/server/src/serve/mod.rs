@@ -24,6 +24,7 @@
 
 mod admin;
 mod body;
+mod error;
 mod fields;
 mod files;
 mod handle;
@@ -47,8 +48,9 @@ mod upgrade;
 mod upkeep;
 mod volume;
 
+pub use error::Error;
 pub use handle::Handle;
-pub use origin::{OriginUrl, TlsError};
+pub use origin::TlsError;
 pub use reload::Reloaded;
 pub use server::{Builder, Server};
 pub use upgrade::{Inherited, Upgraded};

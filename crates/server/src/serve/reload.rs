@@ -22,8 +22,8 @@ use serde_json::{Map, Value};
 use super::listen::Workers;
 use super::shared::Shared;
 use super::supervisor::Supervisor;
-use crate::Error;
 use crate::config::{Config, Problem};
+use crate::serve::error::Error;
 
 /// Where a reload by a signal or by the administration gets the configuration.
 pub(crate) type Source = Box<dyn Fn() -> Result<Config, Vec<Problem>> + Send + Sync>;

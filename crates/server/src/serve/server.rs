@@ -9,6 +9,7 @@ use eyewall::Cache;
 use toml::Spanned;
 
 use super::admin::Admin;
+use super::error::Error;
 use super::handle::Handle;
 use super::listen::{Binding, Listening, Sockets, Workers};
 use super::log::Log;
@@ -18,7 +19,6 @@ use super::supervisor::Supervisor;
 use super::upgrade::{Inherited, Successor, Upgrader};
 use super::upkeep::Upkeep;
 use super::volume;
-use crate::Error;
 use crate::config::{self, Config, Problem};
 
 /// Starts a server. [`Server::builder`] makes one.

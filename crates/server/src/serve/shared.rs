@@ -13,18 +13,21 @@ use eyewall_files::FileCache;
 use serde_json::{Value, json};
 use toml::Spanned;
 
+use super::error::Error;
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
 use super::token::Token;
-use crate::Error;
-use crate::config::{Config, Site, site};
+use crate::config::{Config, site};
+use crate::sites::{Site, Sites};
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::store::Store;
 
 /// The state of the whole server, by one configuration.
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
-    /// In the order of the configuration.
+    /// The sites of the configuration, ready to use.
+    pub(crate) by_host: Sites,
+    /// Their sources, in the order of the configuration.
     pub(crate) sites: Vec<SharedSite>,
     /// The same ones for all configurations of a server, so that requests in flight and their followers live on.
     pub(crate) pages: Arc<Pages>,
@@ -64,9 +67,10 @@ impl Shared {
 
     fn with(config: Config, files: FileCache, pages: Arc<Pages>, before: &[SharedSite]) -> Result<Self, Error> {
         let mut before: Vec<&SharedSite> = before.iter().collect();
+        let by_host = Sites::of(&config.sites);
         let renewed = |site| SharedSite::new(site, &files, &mut before);
-        let sites = config.sites.iter().map(renewed).collect::<Result<_, _>>()?;
-        let windows = config.sites.iter().map(|site| site.settings.cache.stale_when_unreachable.0);
+        let sites = by_host.iter().map(renewed).collect::<Result<_, _>>()?;
+        let windows = config.sites.iter().map(|site| site.cache.stale_when_unreachable.0);
         let stale_when_unreachable = windows.max().unwrap_or_default();
         let purge_token = config.server.purge_token_file.as_ref().map(Spanned::get_ref);
         let admin = config.server.admin.as_ref().map(Spanned::get_ref).filter(|admin| admin.listen.is_some());
@@ -75,6 +79,7 @@ impl Shared {
             purge_token: purge_token.map(|path| token(path)).transpose()?,
             admin_token: admin_token.map(|path| token(path)).transpose()?,
             config: Arc::new(config),
+            by_host,
             sites,
             pages,
             files,

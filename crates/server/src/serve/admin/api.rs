@@ -14,8 +14,8 @@ use serde_json::json;
 
 use super::purge_request;
 use super::status::Status;
-use crate::Error;
 use crate::serve::body::Body;
+use crate::serve::error::Error;
 use crate::serve::purge::purge;
 use crate::serve::reply;
 use crate::serve::shared::Shared;

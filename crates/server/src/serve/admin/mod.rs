@@ -34,8 +34,8 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 
 use super::upgrade::{AdminPlace, AdminSocket, InheritedAdmin, Upgrader};
-use crate::Error;
 use crate::config::settings;
+use crate::serve::error::Error;
 use api::Api;
 use socket::SocketFile;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use http::header::CONNECTION;
-use http::{HeaderValue, Request, StatusCode, Version};
+use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -77,11 +77,7 @@ pub(super) async fn converse(
                     let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
                     interim::telling(opened.as_ref(), common.answer(request, client, open)).await
                 });
-                let mut response = answering.await;
-                if is_http1 && state.is_last() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
-                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                }
-                Ok::<_, Infallible>(response)
+                Ok::<_, Infallible>(marked(answering.await, is_http1 && state.is_last()))
             }
         })
     };
@@ -125,6 +121,14 @@ pub(super) async fn converse(
         }
     };
     log_end(ended, &state, client, &common.load());
+}
+
+/// After a response of HTTP/1 that is marked as the last one, hyper closes the connection.
+fn marked<B>(mut response: Response<B>, is_last: bool) -> Response<B> {
+    if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// Logs how a connection has ended.

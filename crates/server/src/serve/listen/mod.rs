@@ -47,7 +47,7 @@ use super::handle::Handle;
 use super::log::Lines;
 use super::stop::Stop;
 use super::upgrade::Upgrader;
-use crate::Error;
+use crate::serve::error::Error;
 use connections::Connections;
 use signals::Signals;
 pub(crate) use sockets::{Binding, Sockets};

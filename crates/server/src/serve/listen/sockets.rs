@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::Error;
+use crate::serve::error::Error;
 use crate::serve::upgrade::InheritedSocket;
 
 /// How many connections may wait to be accepted, at each socket.

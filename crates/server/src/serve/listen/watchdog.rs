@@ -21,5 +21,5 @@ pub(super) async fn feed(upgrader: &Arc<Upgrader>) {
         }
         tokio::time::sleep(pause).await;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }

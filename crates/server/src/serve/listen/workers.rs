@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::sockets::{Binding, Bound, Sockets};
 use super::stream_budget::StreamBudget;
-use crate::Error;
+use crate::serve::error::Error;
 use crate::serve::shared::Shared;
 
 /// All workers.

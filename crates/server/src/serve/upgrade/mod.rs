@@ -31,7 +31,7 @@ use tokio::sync::watch;
 use super::handle::Handle;
 use super::reload::Reloader;
 use super::stop::Stop;
-use crate::Error;
+use crate::serve::error::Error;
 pub(crate) use channel::AdminPlace;
 use channel::{Channel, Message};
 pub use inherited::Inherited;
@@ -111,7 +111,7 @@ impl Upgrader {
         let upgraded = upgrading.await.unwrap_or_else(|error| Err(Error::Upgrade(error.to_string())));
         match &upgraded {
             Ok(Upgraded { process }) => {
-                // Whoever reads the response finds the new process at the socket.
+                // A client that has read the response finds the new process at the socket.
                 self.ending.send_replace(true);
                 tracing::warn!(
                     process,
