@@ -46,8 +46,7 @@ The running process starts the program that now has its path, with the same comm
 sockets, reads the configuration, and works on the same volume. When it accepts connections, the old one accepts no more, \
 answers what its connections still ask, and ends after `drain_timeout` at the latest. No request fails.
 
-If the new process fails, or isn't ready within a minute, the old one goes on as before, and `upgrade` says why. A volume in \
-memory isn't handed over: the new process begins with an empty one.
+If the new process fails, or isn't ready within a minute, the old one goes on as before, and `upgrade` says why.
 
 SIGUSR2 to the server does the same; its log says how it ended.";
 

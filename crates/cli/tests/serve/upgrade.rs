@@ -64,6 +64,29 @@ fn no_request_fails_while_processes_take_over() {
 }
 
 #[test]
+fn a_cache_in_memory_is_handed_over() {
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let mut upgrading = Upgrading::start(&site(&origin));
+    let file = upgrading.folder.path().join("eyewall.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let in_memory: Vec<&str> = text.lines().filter(|line| !line.starts_with("path = ")).collect();
+    let in_memory = in_memory.join("\n");
+    std::fs::write(&file, &in_memory).unwrap();
+    upgrading.upgrade();
+    assert!(upgrading.first_ends().success());
+    while !get(upgrading.address, "/").is_hit() {}
+    for _ in 0..2 {
+        let before = upgrading.upgrade();
+        gone(before);
+        assert!(get(upgrading.address, "/").is_hit());
+    }
+    std::fs::write(&file, in_memory.replace("8M", "9M")).unwrap();
+    let before = upgrading.upgrade();
+    gone(before);
+    assert!(!get(upgrading.address, "/").is_hit(), "it has another size, and begins empty");
+}
+
+#[test]
 fn the_administration_belongs_to_the_new_process() {
     let mut upgrading = Upgrading::start(&site(&Origin::counting("")));
     let first = upgrading.process();

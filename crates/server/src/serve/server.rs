@@ -140,27 +140,29 @@ impl Builder {
             // This is an error: a configuration needs a site, which has no default.
             None => config::parse("").map_err(Error::Config)?,
         };
+        let (mut inherited_sockets, inherited_admin, memory) = match inherited {
+            Some(inherited) => {
+                (std::mem::take(&mut inherited.sockets), inherited.admin.take(), inherited.memory.take())
+            }
+            None => (Vec::new(), None, None),
+        };
         let cache = match self.cache {
             Some(cache) => cache,
-            None => volume::open(&config.cache, self.keeps_broken)?,
+            None => volume::open(&config.cache, self.keeps_broken, memory)?,
         };
         let listen: Vec<SocketAddr> = config.server.listen.iter().map(|address| *address.get_ref()).collect();
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
         let shared = Shared::new(config, &cache)?;
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
         let server = &config.server;
-        let (mut no_sockets, binding) = (Vec::new(), Binding { workers, is_shared: server.reuse_port });
-        let (inherited_sockets, inherited_admin) = match inherited {
-            Some(inherited) => (&mut inherited.sockets, inherited.admin.take()),
-            None => (&mut no_sockets, None),
-        };
-        let sockets = Sockets::bind(&listen, binding, inherited_sockets)?;
+        let binding = Binding { workers, is_shared: server.reuse_port };
+        let sockets = Sockets::bind(&listen, binding, &mut inherited_sockets)?;
         // The others belong to addresses that this process doesn't have.
-        inherited_sockets.clear();
+        drop(inherited_sockets);
         let (workers, beginnings) = Workers::new(sockets, workers, server.limits.stream_bytes.0)?;
         let handle = Handle::new();
         let reloader = Arc::new(Reloader::new(shared, workers, self.source, supervisor));
-        let upgrader = Arc::new(Upgrader::new(Arc::clone(&reloader), self.successor, handle.clone()));
+        let upgrader = Arc::new(Upgrader::new(Arc::clone(&reloader), cache.clone(), self.successor, handle.clone()));
         let admin = server.admin.as_ref();
         let bind = |settings: &Spanned<_>| Admin::bind(settings.get_ref(), &upgrader, &cache, inherited_admin);
         let admin = admin.map(bind).transpose()?;

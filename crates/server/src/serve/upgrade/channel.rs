@@ -36,6 +36,8 @@ pub(super) enum Message {
     },
     /// To the successor: the socket of the administration, with its descriptor.
     Admin(AdminPlace),
+    /// To the successor: the volume, if it is in memory, with its descriptor.
+    Memory,
     /// To the successor: no more sockets follow.
     Whole,
     /// From the successor: it accepts connections.

@@ -16,6 +16,8 @@ pub struct Inherited {
     channel: Channel,
     pub(crate) sockets: Vec<InheritedSocket>,
     pub(crate) admin: Option<InheritedAdmin>,
+    /// The volume, if it is in memory.
+    pub(crate) memory: Option<OwnedFd>,
 }
 
 /// A socket that listens for clients.
@@ -48,7 +50,7 @@ impl Inherited {
         }
         let channel = Channel::of(rustix::stdio::stdin().try_clone_to_owned()?);
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
-        let mut inherited = Self { channel, sockets: Vec::new(), admin: None };
+        let mut inherited = Self { channel, sockets: Vec::new(), admin: None, memory: None };
         loop {
             match inherited.channel.receive(TIMEOUT)? {
                 (Message::Listener { asked, address }, Some(descriptor)) => {
@@ -57,6 +59,7 @@ impl Inherited {
                 (Message::Admin(place), Some(listener)) => {
                     inherited.admin = Some(InheritedAdmin { place, listener });
                 }
+                (Message::Memory, memory) => inherited.memory = memory,
                 (Message::Whole, _) => return Ok(Some(inherited)),
                 (message, _) => return Err(io::Error::other(format!("the process before this one sent {message:?}"))),
             }

@@ -11,7 +11,7 @@
 //!   ends
 //! ```
 //! Both accept from the same sockets, so that a connection that waits in the kernel is taken by one of them. Both work on the same
-//! volume, as any processes may. If the successor fails, ends or is late, the running process ends it, and goes on as before.
+//! volume, as any processes may; the descriptor of a volume in memory goes with the sockets. If the successor fails, ends or is late, the running process ends it, and goes on as before.
 
 mod channel;
 mod inherited;
@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use eyewall::Cache;
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -72,6 +73,7 @@ pub(crate) struct Upgrader {
     pub(crate) reloader: Arc<Reloader>,
     successor: Option<Successor>,
     admin: Mutex<Option<AdminSocket>>,
+    cache: Cache,
     handle: Handle,
     has_upgraded: AtomicBool,
     /// Says true when the administration accepts no more.
@@ -79,9 +81,9 @@ pub(crate) struct Upgrader {
 }
 
 impl Upgrader {
-    pub(crate) fn new(reloader: Arc<Reloader>, successor: Option<Successor>, handle: Handle) -> Self {
+    pub(crate) fn new(reloader: Arc<Reloader>, cache: Cache, successor: Option<Successor>, handle: Handle) -> Self {
         let (admin, has_upgraded) = (Mutex::default(), AtomicBool::new(false));
-        Self { reloader, successor, admin, handle, has_upgraded, ending: watch::Sender::new(false) }
+        Self { reloader, successor, admin, cache, handle, has_upgraded, ending: watch::Sender::new(false) }
     }
 
     /// Notes the socket of the administration.
@@ -162,6 +164,9 @@ impl Upgrader {
         })?;
         if let Some(admin) = &*self.admin.lock().unwrap_or_else(PoisonError::into_inner) {
             channel.send(&Message::Admin(admin.place.clone()), Some(admin.listener.as_fd()))?;
+        }
+        if let Some(memory) = self.cache.share().map_err(io::Error::other)? {
+            channel.send(&Message::Memory, Some(memory.as_fd()))?;
         }
         channel.send(&Message::Whole, None)?;
         match channel.receive(READY_TIMEOUT)?.0 {
