@@ -28,7 +28,7 @@
 //!   for the access log if there is one. It doesn't need your runtime.
 //! - A volume that it opens itself handles SIGBUS, so a truncated file doesn't kill the process. Give [`Builder::cache`] your own
 //!   volume if you don't want that.
-//! - It handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 only if you call [`Builder::signals`]. An access log handles SIGUSR1 and
+//! - It handles SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 only if you call [`Builder::signals`]. An access log handles SIGUSR1 and
 //!   SIGHUP by reopening its file.
 //! - It reports to operators through `tracing`, and prints nothing.
 //!

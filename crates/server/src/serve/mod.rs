@@ -9,6 +9,7 @@
 //!     purge/  PURGE, and the targets of purges
 //!     files/  --root: the files of a folder, by `eyewall-files`
 //!     proxy/  --origin: the site's rules for the page cache     origin/
+//! reload      another configuration in the same process     upgrade/   another process takes over     supervisor   systemd
 //! upkeep      a thread for the upkeep of the volume
 //! admin/      purges and status, for operators
 //! ```
