@@ -54,7 +54,7 @@ pub struct Serve {
     /// Serve the files of this folder; with --origin, requests for other paths go to the origin
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Cache the responses of this server, such as `http://127.0.0.1:3000`; may be repeated for servers with the same content
+    /// Cache the responses of this server, such as `http://127.0.0.1:3000` or `unix:/run/app.sock`; may be repeated for servers with the same content
     #[arg(long, value_name = "URL")]
     pub origin: Vec<OriginUrl>,
     /// For https:// origins: trust the certificate authorities in this PEM file, instead of the system's

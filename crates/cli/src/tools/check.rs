@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use eyewall_server::config::Spanned;
+use eyewall_server::config::origin::Http2;
 use eyewall_server::config::settings::{CACHE_SIZE_DEFAULT, Limits, LogFormat};
 use eyewall_server::config::site::Symlinks;
 use eyewall_server::config::{Config, Problem, Site, Volume, load, rule, site};
@@ -185,7 +186,13 @@ fn origins(paper: &mut Paper, site: &site::Site) {
     let tries = units::counted(settings.retries.0, "retry", "retries");
     let connect = units::duration(settings.connect_timeout.0);
     let answer = units::duration(settings.timeout.0);
-    paper.line("", &format!("{connect} to connect, {answer} to answer, {tries}; Host: {}", settings.host_header));
+    let http2 = match settings.http2 {
+        Http2::Auto => "",
+        Http2::Always => "; HTTP/2",
+        Http2::Never => "; HTTP/1.1",
+    };
+    paper
+        .line("", &format!("{connect} to connect, {answer} to answer, {tries}; Host: {}{http2}", settings.host_header));
     if let Some(health) = &settings.health {
         paper.line("", &format!("health check {} every {}", health.path, units::duration(health.interval.0)));
     }

@@ -27,7 +27,8 @@ pub struct Site {
     ///
     /// Example: `["www.example.org"]`
     pub aliases: Vec<Spanned<HostName>>,
-    /// Equivalent servers. A path is put before that of each request.
+    /// Equivalent servers: `http://`, `https://`, or `unix:` with the path of a socket. A path is put before that of each request
+    /// (`unix:/run/app.sock:/path`).
     ///
     /// Default: `[]`
     ///
