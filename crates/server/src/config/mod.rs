@@ -14,6 +14,7 @@
 
 mod check;
 mod check_site;
+pub mod listen;
 mod messages;
 pub mod names;
 pub mod origin;

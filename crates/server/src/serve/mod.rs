@@ -41,6 +41,8 @@ mod simple_request;
 mod stop;
 mod token;
 mod trusted_proxies;
+mod unix_client;
+mod unix_socket;
 mod upkeep;
 mod volume;
 

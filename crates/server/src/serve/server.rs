@@ -1,13 +1,14 @@
 //! A server from its start to its end.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use eyewall::Cache;
 
 use super::admin::Admin;
 use super::handle::Handle;
-use super::listen::{Listening, Sockets};
+use super::listen::{Activated, ListenPlace, Listening, Sockets};
 use super::log::Log;
 use super::service::Service;
 use super::shared::Shared;
@@ -24,6 +25,7 @@ pub struct Builder {
     cache: Option<Cache>,
     keeps_broken: bool,
     handles_signals: bool,
+    takes_sockets: bool,
 }
 
 /// A running server. Dropping it ends it as [`Server::stop`] does.
@@ -78,6 +80,14 @@ impl Builder {
         self
     }
 
+    /// Whether sockets that the service manager passes (`LISTEN_FDS`) take the place of those that the server would bind. They are
+    /// chosen by their addresses. The variables are then removed from the environment, so call [`Builder::start`] before the program
+    /// has other threads. By default the server takes none.
+    pub fn socket_activation(mut self, takes: bool) -> Self {
+        self.takes_sockets = takes;
+        self
+    }
+
     /// Opens the volume, binds the addresses, and starts to answer. When it returns, the server accepts connections.
     ///
     /// # Errors
@@ -92,11 +102,12 @@ impl Builder {
             Some(cache) => cache,
             None => volume::open(&config.cache, self.keeps_broken)?,
         };
-        let listen: Vec<SocketAddr> = config.server.listen.iter().map(|address| *address.get_ref()).collect();
+        let activated = if self.takes_sockets { Activated::from_environment()? } else { Activated::default() };
+        let places = ListenPlace::all(&config.server);
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
         let shared = Arc::new(Shared::new(config, &cache)?);
-        let sockets = Sockets::bind(&listen, workers)?;
         let server = &shared.config.server;
+        let sockets = Sockets::bind(&places, server.socket_mode, workers, activated)?;
         let admin = server.admin.as_ref();
         let admin = admin.map(|settings| Admin::bind(settings.get_ref(), &shared, &cache)).transpose()?;
         let place = admin.as_ref().map(Admin::place);
@@ -129,9 +140,14 @@ impl Server {
         Builder::default()
     }
 
-    /// The addresses on which it listens, in the order of the configuration, with the real port instead of port 0.
+    /// The addresses of the network on which it listens, in the order of the configuration, with the real port instead of port 0.
     pub fn addresses(&self) -> &[SocketAddr] {
         self.listening.addresses()
+    }
+
+    /// The Unix sockets on which it listens, in the order of the configuration.
+    pub fn unix_sockets(&self) -> &[PathBuf] {
+        self.listening.unix_sockets()
     }
 
     /// The place of its administration: the path of a socket, or a URL.

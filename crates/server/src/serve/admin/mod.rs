@@ -1,7 +1,7 @@
 //! Administration of a running server: JSON over HTTP/1.1, at a Unix socket or a loopback address.
 //!
 //! ```text
-//! door     a socket that only its owner may open, or a loopback address with a token               socket, ../token
+//! door     a socket that only its owner may open, or a loopback address with a token               ../unix_socket, ../token
 //!   api    checks access, and dispatches
 //!     POST /purge    a purge request in JSON                                                            purge_request
 //!     GET  /status   how the server and its volume are doing                                        status
@@ -10,7 +10,6 @@
 
 mod api;
 mod purge_request;
-mod socket;
 mod status;
 
 use std::convert::Infallible;
@@ -32,11 +31,15 @@ use tokio::sync::Semaphore;
 
 use super::shared::Shared;
 use super::token::Token;
+use super::unix_socket::{self, SocketFile};
 use crate::Error;
 use crate::config::settings;
 use api::Api;
-use socket::SocketFile;
 
+/// Only the owner may open the socket, because opening it gives access to the administration.
+const SOCKET_MODE: u32 = 0o600;
+/// How many connections may wait to be accepted.
+const BACKLOG: i32 = 64;
 /// The most connections at once; more wait.
 const CONNECTIONS_MAX: usize = 64;
 /// The timeout for a request's head; it also ends idle connections.
@@ -112,9 +115,9 @@ impl Admin {
 
 impl Door {
     fn of_socket(path: &Path) -> Result<Self, Error> {
-        let (listener, file) =
-            socket::listen(path).map_err(|source| Error::Admin { place: path.display().to_string(), source })?;
-        Ok(Self::Socket { listener, file })
+        let (socket, file) = unix_socket::listen(path, SOCKET_MODE, BACKLOG)
+            .map_err(|source| Error::Admin { place: path.display().to_string(), source })?;
+        Ok(Self::Socket { listener: socket.into(), file })
     }
 
     fn of_address(address: SocketAddr) -> Result<Self, Error> {

@@ -4,7 +4,8 @@
 //! handle, signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
 //!                            └──> worker 1: ...
 //! ```
-//! A connection is a stack. From the socket up, `write_timeout` and `read_timeout` bound its times, which `connection_state`
+//! A socket is bound here, or passed by the service manager (`activation`). A connection may begin with a header that names its
+//! client (`proxy_protocol`). Then it is a stack. From the socket up, `write_timeout` and `read_timeout` bound its times, which `connection_state`
 //! measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses requests beyond them.
 //!
 //! The thread that waits for the end also serves the administration, if there is one.
@@ -13,12 +14,15 @@
 //! connection stays with its worker, so that nothing on the path of a hit moves between cores.
 
 mod accept;
+mod activation;
 mod common;
 mod connection;
 mod connection_state;
 mod connections;
 mod fast_path;
 mod limits;
+mod listener;
+mod proxy_protocol;
 mod read_buffer;
 mod read_timeout;
 mod request_line;
@@ -32,36 +36,56 @@ mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::Socket;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
+use toml::Spanned;
 
 use super::admin::Admin;
 use super::handle::Handle;
 use super::log::Lines;
 use super::service::Service;
 use super::stop::Stop;
+use super::unix_socket::{self, SocketFile};
 use crate::Error;
-use crate::config::settings::Limits;
+use crate::config::listen::{ListenAddress, SocketMode};
+use crate::config::settings::{self, Limits};
+pub(crate) use activation::Activated;
 use common::Common;
 use connections::Connections;
+use listener::{BACKLOG, ListenSocket, listen_at};
 use signals::Signals;
 use stream_budget::StreamBudget;
 
-/// How many connections may wait to be accepted, at each socket.
-const BACKLOG: i32 = 4096;
 /// The time of requests in flight after the server is asked to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// An address to listen on.
+pub(crate) struct ListenPlace {
+    pub(crate) address: ListenAddress,
+    /// Whether each connection begins with a PROXY header.
+    pub(crate) has_proxy_header: bool,
+}
+
 /// The server's addresses, bound for all workers.
 pub(crate) struct Sockets {
-    addresses: Vec<SocketAddr>,
+    bound: Bound,
     /// The sockets of each worker.
-    of_workers: Vec<Vec<std::net::TcpListener>>,
+    of_workers: Vec<Vec<ListenSocket>>,
+}
+
+/// The addresses, with the real ports, and the Unix sockets.
+#[derive(Default)]
+pub(crate) struct Bound {
+    addresses: Vec<SocketAddr>,
+    unix_sockets: Vec<PathBuf>,
+    /// The files of those that the server made itself.
+    files: Vec<SocketFile>,
 }
 
 /// How often the server checks whether it can give memory back.
@@ -70,50 +94,77 @@ const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
 /// How often the memory that waits for clients is counted.
 const RECOUNT_EVERY: Duration = Duration::from_secs(1);
 
+impl ListenPlace {
+    /// The addresses of a configuration.
+    pub(crate) fn all(server: &settings::Server) -> Vec<Self> {
+        let has_header = |address| server.proxy_protocol.iter().any(|other| other.get_ref() == address);
+        let addresses = server.listen.iter().map(Spanned::get_ref);
+        addresses.map(|address| Self { address: address.clone(), has_proxy_header: has_header(address) }).collect()
+    }
+}
+
 impl Sockets {
-    /// Binds each address once for each of `workers`. Port 0 takes a free port.
+    /// Binds each address once for each of `workers`, unless it was passed. Port 0 takes a free port. Unix sockets get `mode`.
     ///
     /// # Errors
-    /// [`Error::Listen`], if an address is not available, for instance because another program listens there.
-    pub(crate) fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Self, Error> {
-        let mut sockets = Self { addresses: Vec::new(), of_workers: (0..workers).map(|_| Vec::new()).collect() };
-        for &address in addresses {
-            sockets.bind_one(address).map_err(|source| Error::Listen { address, source })?;
+    /// [`Error::Listen`], if an address is not available, for instance because another program listens there, or if a passed
+    /// socket is for no address.
+    pub(crate) fn bind(
+        places: &[ListenPlace],
+        mode: SocketMode,
+        workers: usize,
+        mut activated: Activated,
+    ) -> Result<Self, Error> {
+        let mut sockets = Self { bound: Bound::default(), of_workers: (0..workers).map(|_| Vec::new()).collect() };
+        for place in places {
+            let failed = |source| Error::Listen { address: place.address.clone(), source };
+            let passed = activated.take(&place.address);
+            let bound = match &place.address {
+                _ if !passed.is_empty() => Ok(passed),
+                ListenAddress::Tcp(address) => bind_tcp(*address, workers),
+                ListenAddress::Unix(path) => unix_socket::listen(path, mode.0, BACKLOG).map(|(socket, file)| {
+                    sockets.bound.files.push(file);
+                    vec![socket]
+                }),
+            };
+            sockets.add(place, &bound.map_err(failed)?).map_err(failed)?;
         }
+        activated.check_all_taken()?;
         Ok(sockets)
     }
 
-    fn bind_one(&mut self, address: SocketAddr) -> io::Result<()> {
-        // `SO_REUSEPORT` would also let another server of the same user share the port, and get half of the connections.
-        listen_at(address, |_| Ok(()))?;
-        let mut bound = address;
-        for sockets in &mut self.of_workers {
-            let listener: std::net::TcpListener = listen_at(bound, |socket| socket.set_reuse_port(true))?.into();
-            bound = listener.local_addr()?;
-            sockets.push(listener);
+    /// Distributes sockets of one address among the workers. If there are fewer than workers, some share one.
+    fn add(&mut self, place: &ListenPlace, sockets: &[Socket]) -> io::Result<()> {
+        let workers = self.of_workers.len();
+        for number in 0..sockets.len().max(workers) {
+            let socket = sockets[number % sockets.len()].try_clone()?;
+            let has_proxy_header = place.has_proxy_header;
+            self.of_workers[number % workers].push(ListenSocket { socket, has_proxy_header });
         }
-        self.addresses.push(bound);
+        match &place.address {
+            ListenAddress::Tcp(_) => self.bound.addresses.extend(sockets[0].local_addr()?.as_socket()),
+            ListenAddress::Unix(path) => self.bound.unix_sockets.push(path.clone()),
+        }
         Ok(())
     }
 }
 
-/// Listens at this address only: `[::]` takes IPv6 alone, so that `0.0.0.0` can be given beside it.
-fn listen_at(address: SocketAddr, set_up: impl FnOnce(&Socket) -> io::Result<()>) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
+/// A socket for each worker.
+fn bind_tcp(address: SocketAddr, workers: usize) -> io::Result<Vec<Socket>> {
+    // `SO_REUSEPORT` would also let another server of the same user share the port, and get half of the connections.
+    listen_at(address, |_| Ok(()))?;
+    let (mut bound, mut sockets) = (address, Vec::new());
+    for _ in 0..workers {
+        let socket = listen_at(bound, |socket| socket.set_reuse_port(true))?;
+        bound = socket.local_addr()?.as_socket().unwrap_or(bound);
+        sockets.push(socket);
     }
-    socket.set_reuse_address(true)?;
-    set_up(&socket)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    Ok(socket)
+    Ok(sockets)
 }
 
 /// A server that accepts connections, and the thread that ends it.
 pub(crate) struct Listening {
-    addresses: Vec<SocketAddr>,
+    bound: Bound,
     /// `None` once it has been joined.
     thread: Option<JoinHandle<Result<(), Error>>>,
 }
@@ -169,7 +220,7 @@ impl Listening {
         let taken = Arc::clone(&running);
         let work = move || take(&taken).map_or(Ok(()), Running::run);
         match std::thread::Builder::new().name("server".to_owned()).spawn(work) {
-            Ok(thread) => Ok(Self { addresses: sockets.addresses, thread: Some(thread) }),
+            Ok(thread) => Ok(Self { bound: sockets.bound, thread: Some(thread) }),
             Err(error) => match take(&running) {
                 Some(running) => Err(running.abandon(error)),
                 None => Err(Error::Start(error)),
@@ -178,7 +229,11 @@ impl Listening {
     }
 
     pub(crate) fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        &self.bound.addresses
+    }
+
+    pub(crate) fn unix_sockets(&self) -> &[PathBuf] {
+        &self.bound.unix_sockets
     }
 
     /// Waits for the end. When it returns, the log's queue has the lines of all requests.

@@ -18,12 +18,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::Sockets;
 use super::accept::Served;
 use super::common::Common;
 use super::connection::converse;
 use super::stream_budget::StreamBudget;
+use super::{Activated, ListenPlace, Sockets};
 use crate::config;
+use crate::config::listen::SocketMode;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
 use crate::serve::service::Service;
@@ -107,7 +108,7 @@ impl Site {
 pub(super) fn served() -> Served {
     let site = Site::new();
     let common = Arc::new(site.common(&format!("root = \"{}\"", site.folder.path().display()), 0));
-    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0 }
+    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0, has_proxy_header: false }
 }
 
 impl Connected {
@@ -352,11 +353,15 @@ async fn http_2_has_the_same_limits() {
 fn all_addresses_of_both_versions_can_be_listened_at() {
     // Another program may have the port of one version.
     for _ in 0..10 {
-        let Ok(version_6) = Sockets::bind(&["[::]:0".parse().unwrap()], 2) else {
+        let bind = |address: SocketAddr| {
+            let place = ListenPlace { address: address.into(), has_proxy_header: false };
+            Sockets::bind(&[place], SocketMode(0o600), 2, Activated::default())
+        };
+        let Ok(version_6) = bind("[::]:0".parse().unwrap()) else {
             return println!("skipped: there is no IPv6 here");
         };
-        let port = version_6.addresses[0].port();
-        if Sockets::bind(&[SocketAddr::from(([0, 0, 0, 0], port))], 2).is_ok() {
+        let port = version_6.bound.addresses[0].port();
+        if bind(SocketAddr::from(([0, 0, 0, 0], port))).is_ok() {
             return;
         }
     }

@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::Arc;
 
-use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::accept::{Served, accept};
 use super::common::Common;
+use super::listener::{ListenSocket, Listener};
 use crate::serve::stop::Stop;
 
 /// The most threads for work that waits for storage.
@@ -19,7 +19,7 @@ const BLOCKING_THREADS_MAX: usize = 16;
 /// # Errors
 /// The system's, if the runtime can't be created.
 pub(super) fn run(
-    listeners: Vec<std::net::TcpListener>,
+    listeners: Vec<ListenSocket>,
     common: impl Fn() -> Common,
     mut stopping: watch::Receiver<Stop>,
 ) -> io::Result<()> {
@@ -32,9 +32,10 @@ pub(super) fn run(
         // Each connection has a sender. The receiver ends when the last sender is dropped.
         let (alive, mut all_gone) = mpsc::channel::<()>(1);
         let mut accepting = JoinSet::new();
-        for listener in listeners {
-            let listener = TcpListener::from_std(listener)?;
-            let served = Served { common: Arc::clone(&common), stopping: stopping.clone(), alive: alive.clone() };
+        for ListenSocket { socket, has_proxy_header } in listeners {
+            let listener = Listener::new(socket)?;
+            let (common, stopping, alive) = (Arc::clone(&common), stopping.clone(), alive.clone());
+            let served = Served { common, stopping, alive, has_proxy_header };
             accepting.spawn(accept(listener, served));
         }
         drop(alive);
