@@ -1,4 +1,4 @@
-"""The servers that are compared: how each is started, and which version it is."""
+"""The servers to compare: how to start each, and its version."""
 import os
 import pathlib
 import shutil
@@ -12,23 +12,24 @@ from servers import Failed, Server, free_port, program
 HERE = pathlib.Path(__file__).resolve().parent
 LOCK_FILE = HERE.parent.parent.parent / "Cargo.lock"
 VOLUME_SIZE = "256M"
-# The programs of others, and the Debian packages that they come in.
+# Programs that aren't ours, and their Debian packages.
 PACKAGES = {"nginx": "nginx", "varnishd": "varnish", "apache2": "apache2", "traffic_server": "trafficserver"}
 
 
 class Ground:
-    """What a server is started with, in a directory of its own."""
+    """The arguments to start a server, in a directory of its own."""
 
     def __init__(self, scratch, core, origin, programs, descriptors, files=None):
         self.scratch, self.core, self.origin = scratch, core, origin
         self.programs, self.descriptors, self.files = programs, descriptors, files
 
     def template(self, file, port, **more):
-        """A template of this folder, filled in; its path."""
+        """Fills in a template of this folder. Returns the path of the result."""
         is_root = os.geteuid() == 0
         values = {
             "scratch": self.scratch, "port": port, "descriptors": self.descriptors,
-            # Who is root has to name another for the workers; for all others the servers take no notice.
+            # If root starts a server, it has to name another user for the workers. For all other users the servers
+            # ignore this.
             "user": "www-data" if is_root else "nobody", "group": "www-data" if is_root else "nogroup",
             "apache_modules": "/usr/lib/apache2/modules", **more,
         }
@@ -36,7 +37,7 @@ class Ground:
             host, origin_port = self.origin.split("//", 1)[1].split(":")
             values |= {"origin": f"{host}:{origin_port}", "origin_host": host, "origin_port": origin_port}
         text = (HERE / file).read_text()
-        # nginx's own variables have no braces, Apache's none of these names.
+        # The variables of nginx have no braces, and those of Apache have other names.
         target = self.scratch / pathlib.Path(file).name
         target.write_text(string.Template(text).safe_substitute(values))
         return target
@@ -119,7 +120,7 @@ def start_nginx_files(ground):
 
 
 def start_framework(name):
-    """A folder of files, served by a web framework; one worker, since there is one core."""
+    """A web framework that serves a folder of files, with one worker, since there is one core."""
     def start(ground):
         return ground.server(name, [ground.programs.bench_frameworks(), "--server", name, "--root", ground.files, "--workers", 1,
                                     *(["--volume", ground.scratch / "volume.eyewall"] if name.endswith("-eyewall") else [])])
@@ -127,8 +128,8 @@ def start_framework(name):
 
 
 class Contender(NamedTuple):
-    """A store of the records: what it is, how it is started, and which of others' programs says its version by which argument, or
-    which crates it is made of."""
+    """A store in the records: what it is, how to start it, and which program that isn't ours prints its version for which argument, or
+    the crates that it consists of."""
     kind: str
     start: Callable
     program: str = ""
@@ -136,7 +137,7 @@ class Contender(NamedTuple):
     crates: tuple = ()
 
     def missing(self, programs):
-        """Why it can't be had here; None where it can."""
+        """Why the server isn't available here; None if it is."""
         try:
             if self.start is start_eyewall:
                 programs.eyewall()
@@ -147,7 +148,7 @@ class Contender(NamedTuple):
         return None
 
     def told_version(self, programs):
-        """What the program says that it is; None where there is nothing to ask."""
+        """The version that the program prints; None if there is no such program."""
         if self.start is start_eyewall:
             return _first_line(programs.eyewall(), "--version")
         if self.crates:
@@ -155,7 +156,7 @@ class Contender(NamedTuple):
         return _first_line(program(self.program), self.version) if self.program else None
 
     def as_store(self, programs):
-        """As record.json has it."""
+        """The form in record.json."""
         reason = self.missing(programs)
         if reason:
             return {"kind": self.kind, "version": None, "absent": reason}
@@ -168,7 +169,7 @@ def _first_line(*command):
 
 
 def _locked(crate):
-    """The version of a crate as it is built: cargo refuses to build what the lock file doesn't say. Of several, the newest."""
+    """The version of a crate in the build, from the lock file, which cargo enforces. The newest, if there are several."""
     packages = tomllib.loads(LOCK_FILE.read_text(encoding="utf-8"))["package"]
     return [package["version"] for package in packages if package["name"] == crate][-1]
 
@@ -184,7 +185,7 @@ SERVERS = {
     "bare": Contender("reference", start_bare),
     "bare-proxy": Contender("reference", start_bare_proxy),
 }
-# Stores of the engine's benchmark under one server. No name is one that the engine's workloads have.
+# Stores of the engine's benchmark under one server. Their names differ from those in the engine's workloads.
 STORES = {
     "eyewall (HTTP)": Contender("ours", start_pages("eyewall")),
     "file-per-entry (HTTP)": Contender("other", start_pages("file-per-entry")),

@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// The address to request, as http://HOST:PORT/PATH; {} in the path stands for a number that grows with
     /// each request
     address: String,
-    /// The number of numbers, after which they begin again
+    /// How many numbers there are, before they begin again
     #[arg(long, value_name = "N", default_value_t = u64::MAX, value_parser = clap::value_parser!(u64).range(1..))]
     names: u64,
     /// A file with the body of every response; {} in its name stands for the number in the path, if bodies

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::names::{listen_address, written_as_text};
+use super::names::listen_address;
+use super::value::written_as_text;
 
 /// The most bytes of the path of a Unix socket (unix(7)).
 const SOCKET_PATH_BYTES_MAX: usize = 107;

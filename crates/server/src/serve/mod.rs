@@ -24,6 +24,7 @@
 
 mod admin;
 mod body;
+mod error;
 mod fields;
 mod files;
 mod handle;
@@ -46,8 +47,9 @@ mod unix_socket;
 mod upkeep;
 mod volume;
 
+pub use error::Error;
 pub use handle::Handle;
-pub use origin::{OriginUrl, TlsError};
+pub use origin::TlsError;
 pub use server::{Builder, Server};
 
 /// The name of this cache in `Cache-Status`.

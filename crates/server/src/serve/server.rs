@@ -7,6 +7,7 @@ use std::sync::Arc;
 use eyewall::Cache;
 
 use super::admin::Admin;
+use super::error::Error;
 use super::handle::Handle;
 use super::listen::{Activated, ListenPlace, Listening, Sockets};
 use super::log::Log;
@@ -14,7 +15,6 @@ use super::service::Service;
 use super::shared::Shared;
 use super::upkeep::Upkeep;
 use super::volume;
-use crate::Error;
 use crate::config::{self, Config};
 
 /// Starts a server. [`Server::builder`] makes one.

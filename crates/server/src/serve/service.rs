@@ -19,9 +19,9 @@ use super::simple_request::SimpleRequest;
 use super::trusted_proxies::Forwarded;
 use super::unix_client::is_unix;
 use super::{fields, purge, reply};
-use crate::config::Sites;
 use crate::config::names::Network;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
+use crate::sites::Sites;
 
 /// The part of a worker that all its connections share.
 pub(crate) struct Service {
@@ -52,7 +52,7 @@ impl Service {
         head: &mut Vec<u8>,
     ) -> Option<FastHit<'_>> {
         if route.as_ref().is_none_or(|route| *route.written != *request.host) {
-            *route = Route::of(request.host, &self.shared.config.sites);
+            *route = Route::of(request.host, &self.shared.by_host);
         }
         let route = route.as_ref()?;
         match self.sites.get(route.site)? {
@@ -101,8 +101,9 @@ impl Service {
             Ok(host) => host,
             Err(error) => return refused(error),
         };
-        let sites = &self.shared.config.sites;
-        let Some((site, handlers)) = sites
+        let Some((site, handlers)) = self
+            .shared
+            .by_host
             .number_of(host.name())
             .and_then(|number| Some((&self.shared.sites.get(number)?.site, self.sites.get(number)?)))
         else {
@@ -110,7 +111,7 @@ impl Service {
         };
         fields::receive(&mut parts.headers, &site.key, parts.extensions.get::<Forwarded>().is_some());
         let scheme = parts.extensions.get::<Forwarded>().map_or(Scheme::Http, |forwarded| forwarded.scheme);
-        let key = match CacheKey::of(site, &host, scheme, &parts) {
+        let key = match CacheKey::of(&site.key, &host, scheme, &parts) {
             Ok(key) => key,
             Err(error) => return refused(error),
         };

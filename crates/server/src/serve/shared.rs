@@ -8,18 +8,21 @@ use eyewall::Cache;
 use eyewall_files::FileCache;
 use toml::Spanned;
 
+use super::error::Error;
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
 use super::token::Token;
-use crate::Error;
-use crate::config::{Config, Site};
+use crate::config::Config;
+use crate::sites::{Site, Sites};
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::store::Store;
 
 /// The state of the whole server.
 pub(crate) struct Shared {
     pub(crate) config: Config,
-    /// In the order of the configuration.
+    /// The sites of the configuration, ready to use.
+    pub(crate) by_host: Sites,
+    /// Their sources, in the order of the configuration.
     pub(crate) sites: Vec<SharedSite>,
     pub(crate) pages: Arc<Pages>,
     /// The longest `stale_when_unreachable` of all sites. The cache keeps a stale response at least this long.
@@ -43,8 +46,9 @@ impl Shared {
     pub(crate) fn new(config: Config, cache: &Cache) -> Result<Self, Error> {
         let store = Arc::new(Store::new(cache.clone()));
         let files = FileCache::new(cache.clone());
-        let sites = config.sites.iter().map(|site| SharedSite::new(site, &files)).collect::<Result<_, _>>()?;
-        let windows = config.sites.iter().map(|site| site.settings.cache.stale_when_unreachable.0);
+        let by_host = Sites::of(&config.sites);
+        let sites = by_host.iter().map(|site| SharedSite::new(site, &files)).collect::<Result<_, _>>()?;
+        let windows = config.sites.iter().map(|site| site.cache.stale_when_unreachable.0);
         let stale_when_unreachable = windows.max().unwrap_or_default();
         let pages = Arc::new(Pages::new(store, None));
         let purge_token = config
@@ -53,7 +57,7 @@ impl Shared {
             .as_ref()
             .map(Spanned::get_ref)
             .map(|path| Token::read(path).map_err(|source| Error::TokenFile { path: path.clone(), source }));
-        Ok(Self { config, sites, pages, stale_when_unreachable, purge_token: purge_token.transpose()? })
+        Ok(Self { config, by_host, sites, pages, stale_when_unreachable, purge_token: purge_token.transpose()? })
     }
 }
 

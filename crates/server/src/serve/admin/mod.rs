@@ -32,8 +32,8 @@ use tokio::sync::Semaphore;
 use super::shared::Shared;
 use super::token::Token;
 use super::unix_socket::{self, SocketFile};
-use crate::Error;
 use crate::config::settings;
+use crate::serve::error::Error;
 use api::Api;
 
 /// Only the owner may open the socket, because opening it gives access to the administration.

@@ -8,8 +8,8 @@ use std::io;
 use listenfd::ListenFd;
 use socket2::Socket;
 
-use crate::Error;
 use crate::config::listen::ListenAddress;
+use crate::serve::error::Error;
 
 /// The sockets that nobody has taken yet.
 #[derive(Default)]

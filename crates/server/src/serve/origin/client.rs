@@ -11,8 +11,8 @@ use super::http2::{Pool, ResponseBody, Sent};
 use super::origins::{HEAD_BYTES_MAX, POOL_IDLE};
 use super::request::RequestBody;
 use super::site::OriginSite;
-use super::url::OriginUrl;
 use crate::config::origin::Http2;
+use crate::config::origin_url::OriginUrl;
 
 /// The most idle connections of a worker to one origin.
 const POOL_IDLE_MAX: usize = 64;

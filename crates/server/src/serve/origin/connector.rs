@@ -22,8 +22,8 @@ use tower_service::Service;
 
 use super::origins::POOL_IDLE;
 use super::stream::Stream;
-use super::url::{OriginUrl, Place};
 use crate::config::origin::Http2;
+use crate::config::origin_url::{OriginUrl, Place};
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 

@@ -8,7 +8,7 @@
 //!   request       a request and its body, streamed                        tunnel   upgrades
 //!   forwarded     Host, X-Forwarded-*, Forwarded                          framing  refuses ambiguous heads
 //!   health_check  requests without a client
-//! url, error: addresses and errors
+//! error         why there is no response
 //! ```
 //!
 //! # What is absent
@@ -34,7 +34,6 @@ mod stream;
 mod tests;
 mod tls;
 mod tunnel;
-mod url;
 
 pub(crate) use body_rate::BodyRate;
 pub(crate) use error::ProxyError;
@@ -45,4 +44,3 @@ pub(crate) use request::{BodyLimits, OriginRequest, RequestBody};
 pub(crate) use site::{OriginSite, Settings};
 pub use tls::TlsError;
 pub(crate) use tunnel::asked_protocol;
-pub use url::OriginUrl;

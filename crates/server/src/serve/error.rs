@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::origin::TlsError;
 use crate::config::Problem;
 use crate::config::listen::ListenAddress;
-use crate::serve::TlsError;
 use crate::units::counted;
 
 /// Why a server could not be started.

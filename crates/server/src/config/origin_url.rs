@@ -8,6 +8,9 @@ use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use percent_encoding::percent_decode_str;
 
+use super::value::written_as_text;
+use crate::host_name::is_host;
+
 /// The most bytes of the path of a Unix socket (unix(7)).
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// The host of an origin at a Unix socket, which has no other.
@@ -125,7 +128,7 @@ impl FromStr for OriginUrl {
         if !after_host.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
             return Err(format!("`{text}` has an impossible port; give 1 to 65535"));
         }
-        if !crate::key::is_host(&authority.host().to_ascii_lowercase()) {
+        if !is_host(&authority.host().to_ascii_lowercase()) {
             return Err(format!("`{}` is not a host; {EXAMPLE}", authority.host()));
         }
         Ok(Self { place: Place::Tcp(scheme, authority), prefix })
@@ -140,6 +143,10 @@ impl fmt::Display for OriginUrl {
             Place::Unix(path) => write!(formatter, "unix:{}:{}", path.display(), self.prefix),
         }
     }
+}
+
+written_as_text! {
+    OriginUrl: "an address such as \"http://127.0.0.1:3000\"",
 }
 
 #[cfg(test)]
