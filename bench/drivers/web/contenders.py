@@ -19,9 +19,9 @@ PACKAGES = {"nginx": "nginx", "varnishd": "varnish", "apache2": "apache2", "traf
 class Ground:
     """The arguments to start a server, in a directory of its own."""
 
-    def __init__(self, scratch, core, origin, programs, descriptors, files=None):
+    def __init__(self, scratch, core, origin, programs, descriptors, files=None, certificates=None):
         self.scratch, self.core, self.origin = scratch, core, origin
-        self.programs, self.descriptors, self.files = programs, descriptors, files
+        self.programs, self.descriptors, self.files, self.certificates = programs, descriptors, files, certificates
 
     def template(self, file, port, **more):
         """Fills in a template of this folder. Returns the path of the result."""
@@ -49,8 +49,8 @@ class Ground:
             shutil.chown(folder, "www-data", "www-data")
         return folder
 
-    def server(self, name, command, port=None, environment=None):
-        return Server(name, command, self.scratch, self.core, port, environment)
+    def server(self, name, command, port=None, environment=None, scheme="http"):
+        return Server(name, command, self.scratch, self.core, port, environment, scheme)
 
 
 def start_eyewall(ground):
@@ -59,11 +59,24 @@ def start_eyewall(ground):
         "--size", VOLUME_SIZE, "--origin", ground.origin])
 
 
-def start_nginx(ground, nopush="off"):
+def start_eyewall_tls(ground):
+    config = ground.template("eyewall-tls.toml", 0, certificates=ground.certificates, size=VOLUME_SIZE)
+    return ground.server("eyewall", [ground.programs.eyewall(), "serve", "--config", config], scheme="https")
+
+
+def start_nginx(ground, nopush="off", scheme="http", **more):
     port = free_port()
     ground.folder("cache")
-    template = ground.template("nginx.conf", port, nopush=nopush)
-    return ground.server("nginx", [program("nginx"), "-p", ground.scratch, "-c", template], port)
+    words = {"listen_words": "", "tls_words": "", **more}
+    template = ground.template("nginx.conf", port, nopush=nopush, **words)
+    return ground.server("nginx", [program("nginx"), "-p", ground.scratch, "-c", template], port, scheme=scheme)
+
+
+def start_nginx_tls(ground):
+    # Keys of tickets as ours: made at the start, shared by all connections. A cache of sessions would only cost it memory.
+    words = (f"ssl_certificate {ground.certificates}/server.pem; ssl_certificate_key {ground.certificates}/server.key; "
+             "ssl_protocols TLSv1.3; ssl_session_tickets on; ssl_session_timeout 1h;")
+    return start_nginx(ground, scheme="https", listen_words="ssl", tls_words=words)
 
 
 def start_nginx_nopush(ground):
@@ -127,6 +140,10 @@ def start_framework(name):
     return start
 
 
+# The ways to start `eyewall serve`. They need only the program.
+EYEWALL_SERVE = (start_eyewall, start_eyewall_tls)
+
+
 class Contender(NamedTuple):
     """A store in the records: what it is, how to start it, and which program that isn't ours prints its version for which argument, or
     the crates that it consists of."""
@@ -139,7 +156,7 @@ class Contender(NamedTuple):
     def missing(self, programs):
         """Why the server isn't available here; None if it is."""
         try:
-            if self.start is start_eyewall:
+            if self.start in EYEWALL_SERVE:
                 programs.eyewall()
             elif self.program:
                 program(self.program)
@@ -149,7 +166,7 @@ class Contender(NamedTuple):
 
     def told_version(self, programs):
         """The version that the program prints; None if there is no such program."""
-        if self.start is start_eyewall:
+        if self.start in EYEWALL_SERVE:
             return _first_line(programs.eyewall(), "--version")
         if self.crates:
             return ", ".join(f"{crate} {_locked(crate)}" for crate in self.crates)
@@ -184,6 +201,11 @@ SERVERS = {
     "no cache": Contender("reference", start_origin),
     "bare": Contender("reference", start_bare),
     "bare-proxy": Contender("reference", start_bare_proxy),
+}
+# The same over TLS.
+TLS_SERVERS = {
+    "eyewall serve": Contender("ours", start_eyewall_tls),
+    "nginx": Contender("other", start_nginx_tls, "nginx", "-v"),
 }
 # Stores of the engine's benchmark under one server. Their names differ from those in the engine's workloads.
 STORES = {

@@ -20,9 +20,12 @@ class Client:
 
     def __init__(self, core, program):
         self.core, self.program = core, program
+        # The root certificate of servers that speak TLS, once there is one.
+        self.root = None
 
     def _ask(self, url, reference, *options):
-        command = pinned(self.core, self.program, "load", "--reference", reference, *options, url)
+        trust = ["--ca", self.root] if url.startswith("https:") else []
+        command = pinned(self.core, self.program, "load", "--reference", reference, *trust, *options, url)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Failed(f"the client gave up on {url}: {done.stderr.strip()[-500:]}")
@@ -40,6 +43,12 @@ class Client:
         """The results of requests with a connection each, some of them at a time."""
         return self._ask(url, reference, "--anew", "--connections", concurrency, "--at-most", requests,
                          "--seconds", PATIENCE_SECONDS)
+
+    def handshakes(self, url, reference, seconds, connections, resumes, at_most=None):
+        """What new connections get in some seconds, each with a handshake of its own, full or of an earlier session."""
+        options = ["--resume"] if resumes else []
+        options += [] if at_most is None else ["--at-most", at_most]
+        return self._ask(url, reference, "--anew", "--connections", connections, "--seconds", seconds, *options)
 
     def lap(self, url, reference, requests, connections, names):
         """Requests names in turn, so many times, over persistent connections. Each request must get a response."""

@@ -70,6 +70,37 @@ def bare(stage):
     stage.note_the_bound()
 
 
+# Of connections that may resume a session, so many have to: the first ones have none yet.
+RESUMED_SHARE_MIN = 0.9
+
+
+def tls(stage):
+    """Hits over TLS on kept connections; then a handshake for each request, full or resumed."""
+    bytes_, connections = bytes_of(stage.case["size"]), stage.settings["connections"]
+    path = f"/page/{bytes_}/tls"
+    stage.make_certificates()
+    with stage.all_started() as servers:
+        servers = stage.ready(servers, lambda server: stage.fill(server, path, bytes_))
+        for repetition, store in stage.turns(servers):
+            with stage.its_turn(store):
+                _rate(stage, store, repetition, stage.hits(store, servers[store], path, bytes_, connections))
+            for measure, resumes in (("full", False), ("resumed", True)):
+                with stage.its_turn(store):
+                    _handshakes(stage, store, repetition, servers[store], path, measure, resumes)
+    stage.note_the_bound()
+
+
+def _handshakes(stage, store, repetition, server, path, measure, resumes):
+    reference, connections = stage.reference(bytes_of(stage.case["size"])), stage.settings["connections"]
+    measured = stage.sound(store, path, stage.handshakes(server, path, reference, connections, resumes))
+    wrong = measured["resumed"] < (measured["requests"] - connections) * RESUMED_SHARE_MIN if resumes else measured["resumed"]
+    if wrong:
+        raise Failed(f"{path}: of {measured['requests']} connections {measured['resumed']} resumed a session")
+    stage.sample(store, repetition, **{
+        f"{measure}_rate": measured["requests"] / measured["micros"] * 1e6,
+        f"{measure}_cpu": measured["server_micros"] / measured["requests"] / 1e6})
+
+
 def _require_the_same_fields(servers, path):
     """Fails unless all servers answer a hit with the same field names, since a shorter head is cheaper."""
     names = {}
@@ -195,6 +226,7 @@ def served_files(stage):
 ALL = {
     "http": (contenders.SERVERS, http),
     "http-bare": (contenders.SERVERS, bare),
+    "http-tls": (contenders.TLS_SERVERS, tls),
     "http-stores": (contenders.STORES, stores),
     "http-miss": (contenders.SERVERS, miss),
     "http-slow": (contenders.SERVERS, slow),

@@ -6,6 +6,8 @@ import pathlib
 import re
 import resource
 import shutil
+import ssl
+import subprocess
 import tempfile
 import urllib.request
 
@@ -43,6 +45,8 @@ class Stage:
         self.running, self.folders = [], []
         # The folder for servers of files, after a procedure has made it.
         self.files = None
+        # Certificates of servers that speak TLS, once a procedure has made them.
+        self.certificates = None
         self.words = f"{request['workload']} {', '.join(map(str, self.case.values()))}".strip()
 
     def __enter__(self):
@@ -79,7 +83,7 @@ class Stage:
     def started(self, store):
         """A contender with an empty cache. Afterwards it stops, and its files are removed."""
         scratch = self._scratch()
-        ground = Ground(scratch, self.server_core, self.origin.url, self.programs, self.descriptors, self.files)
+        ground = Ground(scratch, self.server_core, self.origin.url, self.programs, self.descriptors, self.files, self.certificates)
         try:
             server = self.contenders[store].start(ground)
             self.running.append(server)
@@ -141,7 +145,8 @@ class Stage:
                                      "buckets": measured["buckets"]}})
 
     def fetch(self, url):
-        with urllib.request.urlopen(url, timeout=30) as response:
+        trust = ssl.create_default_context(cafile=self.client.root) if url.startswith("https:") else None
+        with urllib.request.urlopen(url, timeout=30, context=trust) as response:
             return response.read()
 
     def asked(self, path, origin=None):
@@ -162,11 +167,25 @@ class Stage:
             if self.fetch(server.url + path) != expected:
                 raise Failed(f"{path} is answered by other bytes than the origin's")
 
+    def make_certificates(self):
+        """Makes a root that the client trusts, and a certificate of it for the servers, which are called localhost."""
+        self.certificates = self._scratch()
+        subprocess.run([self.programs.bench_http(), "certificate", self.certificates], check=True)
+        self.client.root = self.certificates / "ca.pem"
+
     def window(self, server, path, reference, connections, names=None, seconds=None, finishes=False):
         """The client's results, with the server's use of its core. Every response must have the body of a file."""
+        return self._with_cores(server, path, lambda: self.client.window(
+            server.url + path, reference, seconds or self.settings["seconds"], connections, names, self.settings.get("at_most"), finishes))
+
+    def handshakes(self, server, path, reference, connections, resumes):
+        """The same for connections that each carry one request."""
+        return self._with_cores(server, path, lambda: self.client.handshakes(
+            server.url + path, reference, self.settings["seconds"], connections, resumes, self.settings.get("at_most")))
+
+    def _with_cores(self, server, path, measure):
         cpu = server.cpu_seconds()
-        measured = self.client.window(server.url + path, reference, seconds or self.settings["seconds"], connections, names,
-                                      self.settings.get("at_most"), finishes)
+        measured = measure()
         measured["server_micros"] = (server.cpu_seconds() - cpu) * 1e6
         measured["failed"] = sum(measured["errors"].values())
         if measured["requests"] == 0:

@@ -15,12 +15,23 @@ pub(crate) enum Error {
         source: std::io::Error,
     },
     /// An address can't be used.
-    #[error("{given}: {what}; an address is http://HOST:PORT and, for `load`, a path")]
+    #[error("{given}: {what}; an address is http://HOST:PORT and, for `load`, a path; `load` takes https, too")]
     Address {
         /// As it was given.
         given: String,
         /// The fault.
         what: String,
+    },
+    /// TLS without a root certificate, or the reverse.
+    #[error("an address of https needs --ca, and only such an address takes it")]
+    Root,
+    /// TLS can't begin.
+    #[error("{what}: {why}")]
+    Tls {
+        /// The attempted operation.
+        what: String,
+        /// The library's answer.
+        why: String,
     },
     /// Too many numbers with separate bodies.
     #[error("{file}: it has a file for each number; --names has to say how many there are, {most} at most")]

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod certificate;
 mod error;
 mod listen;
 mod load;
@@ -36,6 +37,8 @@ enum Command {
     Store(store::Arguments),
     /// Be the origin of all contenders, and count the requests
     Origin,
+    /// Make certificates for measurements over TLS
+    Certificate(certificate::Arguments),
     /// Request one object or many, and print the results as JSON
     Load(load::Arguments),
 }
@@ -56,6 +59,7 @@ fn run(command: Command) -> Result<()> {
         Command::Proxy(arguments) => proxy::run(&arguments),
         Command::Store(arguments) => store::run(&arguments),
         Command::Origin => origin::run(),
+        Command::Certificate(arguments) => certificate::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
     }
 }
