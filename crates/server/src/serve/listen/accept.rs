@@ -79,29 +79,37 @@ impl Lack {
 impl Served {
     fn serve(&self, accepted: Accepted) {
         let Ok(peer) = accepted.peer() else { return };
-        let served = self.clone();
         // A task for each kind of stream, so that none has to look which it is.
         match accepted {
             Accepted::Tcp(stream) => {
                 // A failure only costs a delay.
                 let _ = stream.set_nodelay(true);
-                tokio::spawn(served.converse(stream, peer));
+                self.spawn(stream, peer);
             }
-            Accepted::Unix(stream) => drop(tokio::spawn(served.converse(stream, peer))),
+            Accepted::Unix(stream) => self.spawn(stream, peer),
         }
     }
 
-    async fn converse(self, mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: IpAddr) {
-        let mut client = peer;
-        if self.has_proxy_header {
-            match Box::pin(self.named_client(&mut stream, peer)).await {
-                Ok(named) => client = named,
-                Err(error) => return proxy_protocol::report(&error, peer),
-            }
+    fn spawn(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: IpAddr) {
+        let served = self.clone();
+        if !self.has_proxy_header {
+            let Self { common, stopping, alive, .. } = served;
+            tokio::spawn(async move {
+                connection::converse(stream, peer, common, stopping).await;
+                drop(alive);
+            });
+            return;
         }
-        let Self { common, stopping, alive, .. } = self;
-        connection::converse(stream, client, common, stopping).await;
-        drop(alive);
+        tokio::spawn(async move {
+            match served.named_client(&mut stream, peer).await {
+                Ok(client) => {
+                    // On the heap, so that a connection that only begins needs little memory.
+                    let Self { common, stopping, .. } = served.clone();
+                    Box::pin(connection::converse(stream, client, common, stopping)).await;
+                }
+                Err(error) => proxy_protocol::report(&error, peer),
+            }
+        });
     }
 
     /// The client that the PROXY header of a connection names.
