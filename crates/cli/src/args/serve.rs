@@ -1,6 +1,5 @@
 //! The command lines of the server: `serve`, and `check`, which checks its configuration.
 
-use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +7,8 @@ use std::time::Duration;
 use super::operate::ServerPlace;
 use clap::{ArgGroup, Args, ValueEnum};
 use eyewall_server::OriginUrl;
-use eyewall_server::config::names::{HostHeader, Network, listen_address};
+use eyewall_server::config::listen::ListenAddress;
+use eyewall_server::config::names::{HostHeader, Network};
 use eyewall_server::config::settings::{AccessLog, LogFormat};
 use eyewall_server::units::{parse_duration, parse_size};
 
@@ -64,16 +64,16 @@ pub struct Serve {
         "access_log", "access_log_format", "admin", "purge_from", "purge_token_file",
     ])]
     pub config: Option<PathBuf>,
-    /// Listen on this address and port; may be repeated; port 0 takes a free port
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = listen_address)]
-    pub listen: Vec<SocketAddr>,
+    /// Listen on this address and port, or on a Unix socket (`unix:/run/eyewall/http.sock`); may be repeated; port 0 takes a free port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub listen: Vec<ListenAddress>,
     /// Number of threads that serve [default: one per core]
     #[arg(long, value_name = "N")]
     pub workers: Option<NonZeroU16>,
     /// Serve the files of this folder; with --origin, requests for other paths go to the origin
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Cache the responses of this server, such as `http://127.0.0.1:3000`; may be repeated for servers with the same content
+    /// Cache the responses of this server, such as `http://127.0.0.1:3000` or `unix:/run/app.sock`; may be repeated for servers with the same content
     #[arg(long, value_name = "URL")]
     pub origin: Vec<OriginUrl>,
     /// For https:// origins: trust the certificate authorities in this PEM file, instead of the system's

@@ -17,6 +17,7 @@ mod check;
 mod check_path;
 mod check_site;
 pub mod compression;
+pub mod listen;
 mod messages;
 pub mod names;
 pub mod origin;

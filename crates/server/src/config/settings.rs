@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::listen::{ListenAddress, SocketMode};
 use super::names::Network;
 use super::site::Site;
 use super::value::{Period, Size, SizeWithin, Window, Within};
@@ -33,10 +34,24 @@ pub struct Settings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Server {
-    /// Addresses to listen on. For port 0 the kernel chooses a free port.
+    /// Addresses to listen on, or Unix sockets (`unix:/run/eyewall/http.sock`). For port 0 the kernel chooses a free port.
     ///
     /// Example: `["0.0.0.0:80", "[::]:80"]`
-    pub listen: Vec<Spanned<SocketAddr>>,
+    pub listen: Vec<Spanned<ListenAddress>>,
+    /// Permissions of the Unix sockets in `listen`, in octal digits. A process needs write permission to connect.
+    ///
+    /// Default: `"600"`
+    ///
+    /// Example: `"660"`
+    pub socket_mode: SocketMode,
+    /// Addresses of `listen` whose connections begin with a PROXY protocol header, of version 1 or 2.
+    ///
+    /// Example: `["0.0.0.0:8081"]`
+    pub proxy_protocol: Vec<Spanned<ListenAddress>>,
+    /// Proxies whose PROXY headers Eyewall believes. It closes other connections at the addresses of `proxy_protocol`.
+    ///
+    /// Example: `["10.0.0.7"]`
+    pub proxy_protocol_from: Vec<Network>,
     /// Worker threads.
     ///
     /// Default: one for each core
@@ -77,7 +92,10 @@ pub struct Server {
 impl Default for Server {
     fn default() -> Self {
         Self {
-            listen: vec![Spanned::new(0..0, SocketAddr::from(([127, 0, 0, 1], 8080)))],
+            listen: vec![Spanned::new(0..0, SocketAddr::from(([127, 0, 0, 1], 8080)).into())],
+            socket_mode: SocketMode(0o600),
+            proxy_protocol: Vec::new(),
+            proxy_protocol_from: Vec::new(),
             workers: None,
             drain_timeout: Period(Duration::from_secs(30)),
             reuse_port: false,

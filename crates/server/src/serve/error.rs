@@ -1,11 +1,11 @@
 //! Errors of starting and running a server.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::origin::TlsError;
 use crate::config::Problem;
+use crate::config::listen::ListenAddress;
 use crate::units::counted;
 
 /// Why a server could not be started.
@@ -22,7 +22,7 @@ pub enum Error {
     #[error("can't listen on {address}: {source}")]
     Listen {
         /// The address of the configuration.
-        address: SocketAddr,
+        address: ListenAddress,
         /// The system's error.
         source: io::Error,
     },

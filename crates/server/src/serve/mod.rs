@@ -45,6 +45,8 @@ mod stop;
 mod supervisor;
 mod token;
 mod trusted_proxies;
+mod unix_client;
+mod unix_socket;
 mod upgrade;
 mod upkeep;
 mod volume;

@@ -19,7 +19,7 @@ use arc_swap::ArcSwap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::listen::Workers;
+use super::listen::{Binding, ListenPlace, Workers};
 use super::shared::Shared;
 use super::supervisor::Supervisor;
 use crate::config::{Config, Problem};
@@ -29,7 +29,7 @@ use crate::serve::error::Error;
 pub(crate) type Source = Box<dyn Fn() -> Result<Config, Vec<Problem>> + Send + Sync>;
 
 /// The settings that need another process. A name without a dot is a whole table.
-const FIXED: [&str; 4] = ["cache", "server.workers", "server.admin", "server.access_log"];
+const FIXED: [&str; 5] = ["cache", "server.workers", "server.socket_mode", "server.admin", "server.access_log"];
 
 /// What a reload has done.
 #[derive(Debug, Clone, Serialize)]
@@ -112,8 +112,8 @@ impl Reloader {
         let before = self.shared();
         let not_reloaded = keep_fixed(&before.config, &mut config);
         let shared = Arc::new(before.renewed(config)?);
-        let asked = shared.config.server.listen.iter().map(|address| *address.get_ref());
-        let prepared = self.workers.prepare(asked, shared.config.server.reuse_port)?;
+        let server = &shared.config.server;
+        let prepared = self.workers.prepare(&ListenPlace::all(server), |workers| Binding::of(server, workers))?;
         self.workers.change(&shared, prepared);
         self.shared.store(Arc::clone(&shared));
         before.retire(&shared);
@@ -126,6 +126,7 @@ fn keep_fixed(running: &Config, wanted: &mut Config) -> Vec<String> {
     let (old, new) = (tree(running), tree(wanted));
     wanted.cache.clone_from(&running.cache);
     wanted.server.workers = running.server.workers;
+    wanted.server.socket_mode = running.server.socket_mode;
     wanted.server.admin.clone_from(&running.server.admin);
     wanted.server.access_log.clone_from(&running.server.access_log);
     let mut changed = Vec::new();
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(changed, ["cache.scrub", "cache.size", "server.workers", "server.access_log"]);
         assert_eq!(tree(&wanted)["cache"], tree(&running)["cache"]);
         assert_eq!(wanted.server.workers.map(|workers| workers.0), Some(2));
-        assert_eq!(wanted.server.listen[0].get_ref().port(), 1, "it can change");
+        assert_eq!(wanted.server.listen[0].get_ref().to_string(), "127.0.0.1:1", "it can change");
         assert!(keep_fixed(&running, &mut wanted).is_empty());
     }
 }

@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::admin::Admin;
 use super::error::Error;
 use super::handle::Handle;
-use super::listen::{Binding, Listening, Sockets, Workers};
+use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers};
 use super::log::Log;
 use super::reload::{Reloaded, Reloader, Source};
 use super::shared::Shared;
@@ -33,6 +33,7 @@ pub struct Builder {
     is_service: bool,
     keeps_broken: bool,
     handles_signals: bool,
+    takes_sockets: bool,
 }
 
 /// A running server. Dropping it ends it as [`Server::stop`] does.
@@ -115,6 +116,14 @@ impl Builder {
         self
     }
 
+    /// Whether sockets that the service manager passes (`LISTEN_FDS`) take the place of those that the server would bind. They are
+    /// chosen by their addresses. The variables are then removed from the environment, so call [`Builder::start`] before the program
+    /// has other threads. By default the server takes none.
+    pub fn socket_activation(mut self, takes: bool) -> Self {
+        self.takes_sockets = takes;
+        self
+    }
+
     /// Opens the volume, binds the addresses, and starts to answer. When it returns, the server accepts connections.
     ///
     /// # Errors
@@ -150,13 +159,15 @@ impl Builder {
             Some(cache) => cache,
             None => volume::open(&config.cache, self.keeps_broken, memory)?,
         };
-        let listen: Vec<SocketAddr> = config.server.listen.iter().map(|address| *address.get_ref()).collect();
+        let mut activated = if self.takes_sockets { Activated::from_environment()? } else { Activated::default() };
+        let places = ListenPlace::all(&config.server);
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
         let shared = Shared::new(config, &cache)?;
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
         let server = &config.server;
-        let binding = Binding { workers, is_shared: server.reuse_port };
-        let sockets = Sockets::bind(&listen, binding, &mut inherited_sockets)?;
+        let binding = Binding::of(server, workers);
+        let sockets = Sockets::bind(&places, binding, &mut inherited_sockets, &mut activated)?;
+        activated.check_all_taken()?;
         // The others belong to addresses that this process doesn't have.
         drop(inherited_sockets);
         let (workers, beginnings) = Workers::new(sockets, workers, server.limits.stream_bytes.0)?;
@@ -173,6 +184,7 @@ impl Builder {
         let lines = log.as_ref().map(Log::lines);
         let upkeep = Upkeep::start(store, config.cache.scrub.0)?;
         let listening = Listening::start(beginnings, &upgrader, admin, lines.as_ref(), &handle, self.handles_signals)?;
+        upgrader.own_files();
         let server = Server { admin: place, cache, handle, listening, _upkeep: upkeep, _log: log, reloader };
         Ok((server, has_admin))
     }
@@ -193,9 +205,14 @@ impl Server {
         Builder::default()
     }
 
-    /// The addresses on which it listens, in the order of the configuration, with the real port instead of port 0.
+    /// The addresses of the network on which it listens, in the order of the configuration, with the real port instead of port 0.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.reloader.workers().addresses()
+    }
+
+    /// The Unix sockets on which it listens, in the order of the configuration.
+    pub fn unix_sockets(&self) -> Vec<PathBuf> {
+        self.reloader.workers().unix_sockets()
     }
 
     /// The place of its administration: the path of a socket, or a URL.

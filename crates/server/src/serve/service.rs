@@ -16,6 +16,7 @@ use super::proxy::fast_path::FastHit;
 use super::shared::{Shared, SharedSite};
 use super::simple_request::SimpleRequest;
 use super::trusted_proxies::Forwarded;
+use super::unix_client::is_unix;
 use super::{fields, purge, reply};
 use crate::config::names::Network;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
@@ -68,7 +69,12 @@ impl Service {
 
     /// Whether this address is that of a trusted proxy.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
-        Network::any_has(self.trusted_proxies(), address)
+        is_unix(address) || Network::any_has(self.trusted_proxies(), address)
+    }
+
+    /// Whether a PROXY header from this address counts.
+    pub(crate) fn trusts_proxy_header(&self, address: IpAddr) -> bool {
+        is_unix(address) || Network::any_has(&self.shared.config.server.proxy_protocol_from, address)
     }
 
     /// The networks of trusted proxies.

@@ -1,7 +1,7 @@
 //! Administration of a running server: JSON over HTTP/1.1, at a Unix socket or a loopback address.
 //!
 //! ```text
-//! door     a socket that only its owner may open, or a loopback address with a token               socket, ../shared
+//! door     a socket that only its owner may open, or a loopback address with a token               ../unix_socket, ../shared
 //!   api    checks access, and dispatches
 //!     POST /purge    a purge request in JSON                                                            purge_request
 //!     POST /upgrade  starts another process, which takes over
@@ -12,7 +12,6 @@
 
 mod api;
 mod purge_request;
-mod socket;
 mod status;
 
 use std::convert::Infallible;
@@ -33,12 +32,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 
+use super::unix_socket::{self, SocketFile};
 use super::upgrade::{AdminPlace, AdminSocket, InheritedAdmin, Upgrader};
 use crate::config::settings;
 use crate::serve::error::Error;
 use api::Api;
-use socket::SocketFile;
 
+/// Only the owner may open the socket, because opening it gives access to the administration.
+const SOCKET_MODE: u32 = 0o600;
+/// How many connections may wait to be accepted.
+const BACKLOG: i32 = 64;
 /// The most connections at once; more wait.
 const CONNECTIONS_MAX: usize = 64;
 /// The timeout for a request's head; it also ends idle connections.
@@ -156,8 +159,8 @@ impl Admin {
 
 impl Door {
     fn of_socket(path: &Path) -> io::Result<Self> {
-        let (listener, file) = socket::listen(path)?;
-        Ok(Self::Socket { listener, file })
+        let (socket, file) = unix_socket::listen(path, SOCKET_MODE, BACKLOG)?;
+        Ok(Self::Socket { listener: socket.into(), file })
     }
 
     fn of_address(address: SocketAddr) -> io::Result<Self> {
@@ -170,7 +173,9 @@ impl Door {
     fn of_inherited(inherited: InheritedAdmin) -> io::Result<Self> {
         let InheritedAdmin { place, listener } = inherited;
         match place {
-            AdminPlace::Socket(path) => Ok(Self::Socket { listener: listener.into(), file: SocketFile::of(&path)? }),
+            AdminPlace::Socket(path) => {
+                Ok(Self::Socket { listener: listener.into(), file: SocketFile::inherited(&path)? })
+            }
             AdminPlace::Address(_) => {
                 let listener = std::net::TcpListener::from(listener);
                 let bound = listener.local_addr()?;

@@ -16,7 +16,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -42,14 +41,6 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Answers the requests of a connection until it ends, exceeds a limit, or is asked to stop.
-pub(super) async fn serve(stream: TcpStream, common: Arc<ArcSwap<Common>>, stopping: watch::Receiver<Stop>) {
-    // A failure only costs a delay.
-    let _ = stream.set_nodelay(true);
-    let Ok(client) = stream.peer_addr() else { return };
-    converse(stream, client.ip(), common, stopping).await;
-}
-
-/// The same on any stream.
 pub(super) async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: IpAddr,

@@ -4,7 +4,8 @@
 //! handle, signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
 //!                            └──> worker 1: ...
 //! ```
-//! A connection is a stack. From the socket up, `write_timeout` and `read_timeout` bound its times, which `connection_state`
+//! A socket is bound here, or passed by the service manager (`activation`). A connection may begin with a header that names its
+//! client (`proxy_protocol`). Then it is a stack. From the socket up, `write_timeout` and `read_timeout` bound its times, which `connection_state`
 //! measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses requests beyond them.
 //!
 //! The thread that waits for the end also serves the administration, if there is one.
@@ -13,12 +14,15 @@
 //! connection stays with its worker, so that nothing on the path of a hit moves between cores.
 
 mod accept;
+mod activation;
 mod common;
 mod connection;
 mod connection_state;
 mod connections;
 mod fast_path;
 mod limits;
+mod listener;
+mod proxy_protocol;
 mod read_buffer;
 mod read_timeout;
 mod request_line;
@@ -48,9 +52,10 @@ use super::log::Lines;
 use super::stop::Stop;
 use super::upgrade::Upgrader;
 use crate::serve::error::Error;
+pub(crate) use activation::Activated;
 use connections::Connections;
 use signals::Signals;
-pub(crate) use sockets::{Binding, Sockets};
+pub(crate) use sockets::{Binding, ListenPlace, OpenSocket, Sockets};
 use stream_budget::StreamBudget;
 use worker::Together;
 pub(crate) use workers::{Beginning, Workers};

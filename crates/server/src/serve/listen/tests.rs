@@ -23,8 +23,9 @@ use super::accept::Served;
 use super::common::Common;
 use super::connection::converse;
 use super::stream_budget::StreamBudget;
-use super::{Binding, Sockets};
+use super::{Activated, Binding, ListenPlace, Sockets};
 use crate::config;
+use crate::config::listen::SocketMode;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
 use crate::serve::shared::Shared;
@@ -112,7 +113,7 @@ pub(super) fn served() -> Served {
     let site = Site::new();
     let common = site.common(&format!("root = \"{}\"", site.folder.path().display()), 0);
     let common = Arc::new(ArcSwap::from_pointee(common));
-    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0 }
+    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0, has_proxy_header: false }
 }
 
 impl Connected {
@@ -355,14 +356,18 @@ async fn http_2_has_the_same_limits() {
 
 #[test]
 fn all_addresses_of_both_versions_can_be_listened_at() {
-    let binding = Binding { workers: 2, is_shared: false };
+    let binding = Binding { workers: 2, is_shared: false, mode: SocketMode(0o600) };
     // Another program may have the port of one version.
     for _ in 0..10 {
-        let Ok(version_6) = Sockets::bind(&["[::]:0".parse().unwrap()], binding, &mut Vec::new()) else {
+        let bind = |address: SocketAddr| {
+            let place = ListenPlace { address: address.into(), has_proxy_header: false };
+            Sockets::bind(&[place], binding, &mut Vec::new(), &mut Activated::default())
+        };
+        let Ok(version_6) = bind("[::]:0".parse().unwrap()) else {
             return println!("skipped: there is no IPv6 here");
         };
         let port = version_6.addresses()[0].port();
-        if Sockets::bind(&[SocketAddr::from(([0, 0, 0, 0], port))], binding, &mut Vec::new()).is_ok() {
+        if bind(SocketAddr::from(([0, 0, 0, 0], port))).is_ok() {
             return;
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::TcpListener;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -12,6 +11,7 @@ use tokio::task::JoinSet;
 use super::accept::{Served, accept};
 use super::common::Common;
 use super::connections::Connections;
+use super::listener::{ListenSocket, Listener};
 use super::stream_budget::StreamBudget;
 use super::workers::{Beginning, Change, Order};
 use crate::serve::log::Lines;
@@ -54,7 +54,12 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
         drop(shared);
         // Each connection has a sender. The receiver ends when the last sender is dropped.
         let (alive, mut all_gone) = mpsc::channel::<()>(1);
-        let served = Served { common: Arc::new(ArcSwap::from_pointee(common)), stopping: stopping.clone(), alive };
+        let served = Served {
+            common: Arc::new(ArcSwap::from_pointee(common)),
+            stopping: stopping.clone(),
+            alive,
+            has_proxy_header: false,
+        };
         let mut worker = Worker { served, closers: HashMap::new(), accepting: JoinSet::new() };
         for (number, listener) in listeners {
             worker.listen(number, listener)?;
@@ -84,10 +89,12 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
 }
 
 impl Worker {
-    fn listen(&mut self, number: u64, listener: TcpListener) -> io::Result<()> {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
+    fn listen(&mut self, number: u64, socket: ListenSocket) -> io::Result<()> {
+        let ListenSocket { socket, has_proxy_header } = socket;
+        let listener = Listener::new(socket)?;
         let (closer, closed) = oneshot::channel();
-        self.accepting.spawn(accept(listener, self.served.clone(), closed));
+        let served = Served { has_proxy_header, ..self.served.clone() };
+        self.accepting.spawn(accept(listener, served, closed));
         self.closers.entry(number).or_default().push(closer);
         Ok(())
     }

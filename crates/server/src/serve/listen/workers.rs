@@ -1,14 +1,16 @@
 //! The workers as a reload sees them: their sockets, and a way to tell each of them what changes.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::sockets::{Binding, Bound, Sockets};
+use super::listener::ListenSocket;
+use super::sockets::{Binding, Bound, ListenPlace, OpenSocket, Sockets};
 use super::stream_budget::StreamBudget;
 use crate::serve::error::Error;
 use crate::serve::shared::Shared;
@@ -23,7 +25,7 @@ pub(crate) struct Workers {
 
 /// What a worker needs to begin.
 pub(crate) struct Beginning {
-    pub(super) listeners: Vec<(u64, TcpListener)>,
+    pub(super) listeners: Vec<(u64, ListenSocket)>,
     pub(super) orders: UnboundedReceiver<Order>,
 }
 
@@ -38,7 +40,7 @@ pub(super) enum Order {
 pub(super) struct Change {
     pub(super) shared: Arc<Shared>,
     /// Sockets to accept from in addition.
-    pub(super) added: Vec<(u64, TcpListener)>,
+    pub(super) added: Vec<(u64, ListenSocket)>,
     /// The numbers of those to close.
     pub(super) removed: Vec<u64>,
     /// Dropped once the change is in force.
@@ -50,7 +52,7 @@ pub(crate) struct Prepared {
     /// In the order of the configuration; a number is that of a present one.
     all: Vec<Result<u64, Bound>>,
     /// For each worker.
-    added: Vec<Vec<(u64, TcpListener)>>,
+    added: Vec<Vec<(u64, ListenSocket)>>,
 }
 
 impl Workers {
@@ -78,19 +80,26 @@ impl Workers {
         self.sockets().addresses()
     }
 
+    /// The paths of its Unix sockets, in the order of the configuration.
+    pub(crate) fn unix_sockets(&self) -> Vec<PathBuf> {
+        self.sockets().unix_sockets()
+    }
+
+    /// Notes whether another process has the sockets: the files of Unix sockets stay then.
+    pub(crate) fn hand_over_files(&self, is_handed_over: bool) {
+        self.sockets().all.iter().for_each(|bound| bound.hand_over_file(is_handed_over));
+    }
+
     /// Closes the sockets here. A worker that ends closes its own ones.
     pub(crate) fn close(&self) {
         self.sockets().all.clear();
     }
 
-    /// Calls a function for each socket, with its address of the configuration, and the one with the real port.
+    /// Calls a function for each socket.
     ///
     /// # Errors
     /// The first one of the function.
-    pub(crate) fn each_socket(
-        &self,
-        mut call: impl FnMut(SocketAddr, SocketAddr, &TcpListener) -> io::Result<()>,
-    ) -> io::Result<()> {
+    pub(crate) fn each_socket(&self, mut call: impl FnMut(OpenSocket<'_>) -> io::Result<()>) -> io::Result<()> {
         self.sockets().all.iter().try_for_each(|bound| bound.each_socket(&mut call))
     }
 
@@ -111,19 +120,24 @@ impl Workers {
     /// [`Error::Listen`]. Nothing has changed then.
     pub(crate) fn prepare(
         &self,
-        addresses: impl Iterator<Item = SocketAddr>,
-        is_shared: bool,
+        places: &[ListenPlace],
+        binding: impl FnOnce(usize) -> Binding,
     ) -> Result<Prepared, Error> {
         let workers = self.orders.len();
+        let binding = binding(workers);
         let sockets = self.sockets();
         let mut present: Vec<&Bound> = sockets.all.iter().collect();
         let mut prepared = Prepared { all: Vec::new(), added: self.orders.iter().map(|_| Vec::new()).collect() };
-        for asked in addresses {
-            if let Some(same) = present.iter().position(|bound| bound.is_for(asked)) {
-                prepared.all.push(Ok(present.remove(same).number));
-                continue;
-            }
-            let bound = Bound::new(asked, Binding { workers, is_shared })?;
+        for place in places {
+            let same = present.iter().position(|bound| bound.is_for(&place.address)).map(|same| present.remove(same));
+            let bound = match same {
+                Some(same) if same.has_proxy_header() == place.has_proxy_header => {
+                    prepared.all.push(Ok(same.number));
+                    continue;
+                }
+                Some(same) => same.with_proxy_header(place.has_proxy_header)?,
+                None => Bound::new(place, binding)?,
+            };
             for (worker, added) in prepared.added.iter_mut().enumerate() {
                 added.append(&mut bound.of_worker(worker, workers)?);
             }

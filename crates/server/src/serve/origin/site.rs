@@ -15,6 +15,7 @@ use super::forwarded::HostHeader;
 use super::health::{Health, HealthCheck, HealthRules};
 use super::tls::{self, TlsError};
 use crate::config;
+use crate::config::origin::Http2;
 use crate::config::origin_url::OriginUrl;
 
 /// The settings for requests to the origins of a site.
@@ -25,6 +26,7 @@ pub(crate) struct Settings {
     /// How often a request that may be repeated is retried.
     pub(crate) retries: u32,
     pub(crate) timeouts: Timeouts,
+    pub(crate) http2: Http2,
     /// A PEM file of authorities, instead of the system's.
     pub(crate) ca_file: Option<PathBuf>,
     /// The name for TLS and its certificate, instead of the host of the address.
@@ -72,6 +74,7 @@ impl Settings {
             host: HostHeader::of(&asked.host_header),
             retries: asked.retries.0 as u32,
             timeouts: Timeouts { connect: asked.connect_timeout.0, head: timeout, piece: timeout },
+            http2: asked.http2,
             ca_file: tls.ca_file.map(Spanned::into_inner),
             // The configuration has checked that it is a host, and TLS accepts any host.
             server_name: tls.server_name.and_then(|name| ServerName::try_from(name.0).ok()),
@@ -94,6 +97,7 @@ impl Settings {
             host: HostHeader::default(),
             retries: 1,
             timeouts: Timeouts { connect: timeout, head: timeout, piece: timeout },
+            http2: Http2::Auto,
             ca_file: None,
             server_name: None,
             health: HealthRules::default(),

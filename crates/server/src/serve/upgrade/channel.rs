@@ -18,6 +18,8 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::config::listen::ListenAddress;
+
 /// The longest message.
 const BYTES_MAX: usize = 64 << 10;
 /// The time of the other process to take a message.
@@ -30,9 +32,12 @@ pub(super) enum Message {
     /// To the successor: a socket that listens for clients, with its descriptor.
     Listener {
         /// The address of the configuration.
-        asked: SocketAddr,
+        asked: ListenAddress,
         /// With the real port.
-        address: SocketAddr,
+        address: ListenAddress,
+        /// Whether a server has made its file, which it removes at its end.
+        #[serde(default)]
+        has_file: bool,
     },
     /// To the successor: the socket of the administration, with its descriptor.
     Admin(AdminPlace),
@@ -134,12 +139,14 @@ mod tests {
         let (old, new) = Channel::pair().unwrap();
         let new = Channel::of(new);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (asked, address) = ("127.0.0.1:0".parse().unwrap(), listener.local_addr().unwrap());
-        old.send(&Message::Listener { asked, address }, Some(listener.as_fd())).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (asked, told) = ("127.0.0.1:0".parse().unwrap(), ListenAddress::Tcp(address));
+        let message = Message::Listener { asked, address: told.clone(), has_file: false };
+        old.send(&message, Some(listener.as_fd())).unwrap();
         old.send(&Message::Whole, None).unwrap();
         drop((listener, old));
         let (message, descriptor) = new.receive(Duration::from_secs(1)).unwrap();
-        assert!(matches!(message, Message::Listener { address: told, .. } if told == address), "{message:?}");
+        assert!(matches!(&message, Message::Listener { address, .. } if *address == told), "{message:?}");
         assert_eq!(TcpListener::from(descriptor.unwrap()).local_addr().unwrap(), address);
         let (message, descriptor) = new.receive(Duration::from_secs(1)).unwrap();
         assert!(matches!(message, Message::Whole) && descriptor.is_none(), "{message:?}");

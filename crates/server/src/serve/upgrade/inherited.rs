@@ -1,12 +1,14 @@
 //! A successor's side of an upgrade.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use socket2::Socket;
+
 use super::VARIABLE;
 use super::channel::{AdminPlace, Channel, Message};
+use crate::config::listen::ListenAddress;
 
 /// The time of the process before to send its sockets, and to let this one go on.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,10 +25,12 @@ pub struct Inherited {
 /// A socket that listens for clients.
 pub(crate) struct InheritedSocket {
     /// The address of the configuration of the process before.
-    pub(crate) asked: SocketAddr,
+    pub(crate) asked: ListenAddress,
     /// With the real port.
-    pub(crate) address: SocketAddr,
-    pub(crate) listener: TcpListener,
+    pub(crate) address: ListenAddress,
+    /// Whether a server has made its file.
+    pub(crate) has_file: bool,
+    pub(crate) socket: Socket,
 }
 
 /// The socket of the administration.
@@ -53,8 +57,8 @@ impl Inherited {
         let mut inherited = Self { channel, sockets: Vec::new(), admin: None, memory: None };
         loop {
             match inherited.channel.receive(TIMEOUT)? {
-                (Message::Listener { asked, address }, Some(descriptor)) => {
-                    inherited.sockets.push(InheritedSocket { asked, address, listener: descriptor.into() });
+                (Message::Listener { asked, address, has_file }, Some(descriptor)) => {
+                    inherited.sockets.push(InheritedSocket { asked, address, has_file, socket: descriptor.into() });
                 }
                 (Message::Admin(place), Some(listener)) => {
                     inherited.admin = Some(InheritedAdmin { place, listener });

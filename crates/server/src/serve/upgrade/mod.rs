@@ -30,6 +30,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::handle::Handle;
+use super::listen::OpenSocket;
 use super::reload::Reloader;
 use super::stop::Stop;
 use crate::serve::error::Error;
@@ -91,6 +92,14 @@ impl Upgrader {
         *self.admin.lock().unwrap_or_else(PoisonError::into_inner) = admin;
     }
 
+    /// Takes over the files of Unix sockets from the process before: this one removes them at its end.
+    pub(crate) fn own_files(&self) {
+        self.reloader.workers().hand_over_files(false);
+        if let Some(admin) = &*self.admin.lock().unwrap_or_else(PoisonError::into_inner) {
+            admin.is_handed_over.store(false, Ordering::Relaxed);
+        }
+    }
+
     /// Whether another process has taken over.
     pub(crate) fn has_upgraded(&self) -> bool {
         self.has_upgraded.load(Ordering::Relaxed)
@@ -149,6 +158,7 @@ impl Upgrader {
         if let Some(admin) = &*self.admin.lock().unwrap_or_else(PoisonError::into_inner) {
             admin.is_handed_over.store(has_admin, Ordering::Relaxed);
         }
+        self.reloader.workers().hand_over_files(true);
         self.has_upgraded.store(true, Ordering::Relaxed);
         self.reloader.supervisor().main_process(process);
         // If it fails, the successor has ended meanwhile, and its supervisor starts another one.
@@ -159,8 +169,9 @@ impl Upgrader {
 
     /// Sends all sockets, and waits for the answer: whether the successor has the administration, or why it failed.
     fn hand_over(&self, channel: &Channel) -> io::Result<Result<bool, String>> {
-        self.reloader.workers().each_socket(|asked, address, socket| {
-            channel.send(&Message::Listener { asked, address }, Some(socket.as_fd()))
+        self.reloader.workers().each_socket(|OpenSocket { asked, address, has_file, socket }| {
+            let (asked, address) = (asked.clone(), address.clone());
+            channel.send(&Message::Listener { asked, address, has_file }, Some(socket.as_fd()))
         })?;
         if let Some(admin) = &*self.admin.lock().unwrap_or_else(PoisonError::into_inner) {
             channel.send(&Message::Admin(admin.place.clone()), Some(admin.listener.as_fd()))?;
