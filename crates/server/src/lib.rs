@@ -37,8 +37,7 @@
 //! this crate.
 //!
 //! # What is absent
-//! This crate has no `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS to clients, and no command
-//! line. A running server can't change its configuration: stop it and start another one.
+//! This crate has no `unsafe`, no memory map of its own (the engine gives pinned bytes), and no command line. A running server can't change its configuration: stop it and start another one.
 
 #![forbid(unsafe_code)]
 
@@ -51,6 +50,7 @@ pub mod units;
 pub mod warnings;
 
 pub use error::Error;
+pub use eyewall_tls::clock;
 pub use serve::{Builder, Handle, OriginUrl, Server, TlsError};
 
 /// The tests compile the guide's snippet.

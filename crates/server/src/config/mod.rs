@@ -14,6 +14,7 @@
 
 mod check;
 mod check_site;
+mod check_tls;
 mod messages;
 pub mod names;
 pub mod origin;
@@ -24,10 +25,12 @@ pub mod rule;
 pub mod settings;
 pub mod site;
 mod sites;
+pub mod tls;
 pub mod value;
 
 use std::path::Path;
 
+use http::header::STRICT_TRANSPORT_SECURITY;
 use serde::Serialize;
 
 use problem::Fault;
@@ -94,11 +97,23 @@ impl Config {
         Err(faults.into_iter().map(|fault| fault.into_problem(None)).collect())
     }
 
+    /// The configuration of a text, mistakes or not.
+    #[cfg(test)]
+    pub(crate) fn of_unchecked(text: &str) -> Self {
+        Self::of(read::settings(text).0).0
+    }
+
     /// Makes the configuration as far as possible, and reports the mistakes.
     fn of(mut settings: Settings) -> (Self, Vec<Fault>) {
         let mut faults = sites::expand_presets(&mut settings);
         check::settings(&settings, &mut faults);
-        let Settings { server, cache, site } = settings;
+        let has_tls = settings.site.iter().any(|site| site.get_ref().tls.is_some());
+        let Settings { mut server, cache, mut site } = settings;
+        server.complete(has_tls);
+        for site in site.iter_mut().map(Spanned::get_mut).filter(|site| site.hsts.is_some()) {
+            // Browsers follow the first of several fields, so the origin's must not be there.
+            site.cache.strip_response.push(names::FieldName(STRICT_TRANSPORT_SECURITY));
+        }
         (Self { server, cache, sites: Sites::of(site) }, faults)
     }
 }
@@ -107,3 +122,5 @@ impl Config {
 mod documented;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_tls;

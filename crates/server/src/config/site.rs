@@ -12,6 +12,7 @@ use super::names::{CookieName, FieldName, Glob, HostName, HostPattern, written_a
 use super::origin::OriginSettings;
 use super::presets::Preset;
 use super::rule::Rule;
+use super::tls::SiteTls;
 use super::value::{Period, Size, Statuses, Window};
 use crate::serve::OriginUrl;
 
@@ -20,6 +21,8 @@ use crate::serve::OriginUrl;
 #[serde(deny_unknown_fields, default)]
 pub struct Site {
     /// Hosts of the site. `*` means all hosts that no other site names.
+    ///
+    /// Default: `["*"]`
     ///
     /// Example: `["example.org", "*.example.org"]`
     pub hosts: Vec<Spanned<HostPattern>>,
@@ -65,6 +68,20 @@ pub struct Site {
     ///
     /// Example: `true`
     pub precompressed: Option<Spanned<bool>>,
+    /// Certificates for HTTPS.
+    pub tls: Option<Spanned<SiteTls>>,
+    /// Answer requests over HTTP by a redirect to the same address over HTTPS.
+    ///
+    /// Default: `false`
+    ///
+    /// Example: `true`
+    pub redirect_to_https: Option<Spanned<bool>>,
+    /// Tell browsers over HTTPS to use nothing else for this host, for this long (RFC 6797). `"0s"` tells them to forget it.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"365d"`
+    pub hsts: Option<Spanned<Window>>,
     /// Rules that go before those of the file.
     ///
     /// Default: none
@@ -91,6 +108,9 @@ impl Default for Site {
             symlinks: None,
             dotfiles: None,
             precompressed: None,
+            tls: None,
+            redirect_to_https: None,
+            hsts: None,
             preset: None,
             key: Key::default(),
             cache: SiteCache::default(),
@@ -120,6 +140,11 @@ impl Site {
     /// Whether Eyewall serves precompressed files in the place of plain ones.
     pub fn serves_precompressed(&self) -> bool {
         self.precompressed.as_ref().is_some_and(|yes| *yes.get_ref())
+    }
+
+    /// Whether Eyewall redirects requests over HTTP to HTTPS.
+    pub fn redirects_to_https(&self) -> bool {
+        self.redirect_to_https.as_ref().is_some_and(|yes| *yes.get_ref())
     }
 
     /// The settings for requests to its origins.

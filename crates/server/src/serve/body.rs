@@ -48,6 +48,14 @@ impl Body {
         Self(State::File(body))
     }
 
+    /// Whether it may have bytes that are in the volume.
+    pub(crate) fn may_be_pinned(&self) -> bool {
+        match &self.0 {
+            State::Cached(body) => !body.is_passed() && body.stream().is_none(),
+            State::File(_) => true,
+        }
+    }
+
     pub(crate) fn backlog(&self) -> Backlog {
         match &self.0 {
             State::Cached(body) if body.is_passed() => Backlog::Origin,

@@ -3,12 +3,14 @@
 //! ```text
 //! server      starts and stops everything        handle
 //! listen/     sockets, workers, connections and their end; the fast path of hits
+//!   arrival          the client and the scheme of a connection
 //!   simple_request   requests for a page without conditions
 //!   trusted_proxies  fields of trusted proxies about their clients
 //!   service   one request in: its site, its key; one response out
 //!     purge/  PURGE, and the targets of purges
 //!     files/  --root: the files of a folder, by `eyewall-files`
 //!     proxy/  --origin: the site's rules for the page cache     origin/
+//! tls/        certificates for HTTPS, redirects to it
 //! upkeep      a thread for the upkeep of the volume
 //! admin/      purges and status, for operators
 //! ```
@@ -19,10 +21,11 @@
 //! pin is gone.
 //!
 //! # What is absent
-//! HTTPS to clients: keys begin with `http:`, except for requests of trusted proxies. More than eight ranges in one request for a response that isn't
+//! HTTP/3, and client certificates. More than eight ranges in one request for a response that isn't
 //! stored, and ranges of a QUERY, bypass the volume.
 
 mod admin;
+mod arrival;
 mod body;
 mod fields;
 mod files;
@@ -39,6 +42,7 @@ mod service;
 mod shared;
 mod simple_request;
 mod stop;
+mod tls;
 mod token;
 mod trusted_proxies;
 mod upkeep;

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use eyewall::Cache;
+use eyewall_tls::clock::{Clock, SystemClock};
+use toml::Spanned;
 
 use super::admin::Admin;
 use super::handle::Handle;
@@ -11,6 +13,7 @@ use super::listen::{Listening, Sockets};
 use super::log::Log;
 use super::service::Service;
 use super::shared::Shared;
+use super::tls::Tls;
 use super::upkeep::Upkeep;
 use super::volume;
 use crate::Error;
@@ -24,6 +27,7 @@ pub struct Builder {
     cache: Option<Cache>,
     keeps_broken: bool,
     handles_signals: bool,
+    clock: Option<Arc<dyn Clock>>,
 }
 
 /// A running server. Dropping it ends it as [`Server::stop`] does.
@@ -78,6 +82,12 @@ impl Builder {
         self
     }
 
+    /// The clock by which certificates are renewed and the keys of session tickets change, for tests. By default it is the system's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Opens the volume, binds the addresses, and starts to answer. When it returns, the server accepts connections.
     ///
     /// # Errors
@@ -92,10 +102,14 @@ impl Builder {
             Some(cache) => cache,
             None => volume::open(&config.cache, self.keeps_broken)?,
         };
-        let listen: Vec<SocketAddr> = config.server.listen.iter().map(|address| *address.get_ref()).collect();
+        let addresses = |all: &[Spanned<SocketAddr>]| all.iter().map(|address| *address.get_ref()).collect::<Vec<_>>();
+        let (http, https) = (addresses(config.server.http_addresses()), addresses(config.server.https_addresses()));
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
-        let shared = Arc::new(Shared::new(config, &cache)?);
-        let sockets = Sockets::bind(&listen, workers)?;
+        let mut shared = Shared::new(config, &cache)?;
+        let sockets = Sockets::bind(&http, &https, workers)?;
+        shared.https_port = sockets.addresses().https_port();
+        shared.tls = Tls::start(&shared.config, &self.clock.unwrap_or_else(|| Arc::new(SystemClock)))?;
+        let shared = Arc::new(shared);
         let server = &shared.config.server;
         let admin = server.admin.as_ref();
         let admin = admin.map(|settings| Admin::bind(settings.get_ref(), &shared, &cache)).transpose()?;
@@ -129,9 +143,14 @@ impl Server {
         Builder::default()
     }
 
-    /// The addresses on which it listens, in the order of the configuration, with the real port instead of port 0.
+    /// The addresses on which it listens for HTTP, in the order of the configuration, with the real port instead of port 0.
     pub fn addresses(&self) -> &[SocketAddr] {
-        self.listening.addresses()
+        &self.listening.addresses().http
+    }
+
+    /// The same for HTTPS.
+    pub fn tls_addresses(&self) -> &[SocketAddr] {
+        &self.listening.addresses().https
     }
 
     /// The place of its administration: the path of a socket, or a URL.

@@ -10,6 +10,7 @@ use toml::Spanned;
 
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
+use super::tls::{CertificateStatus, Tls, policy};
 use super::token::Token;
 use crate::Error;
 use crate::config::{Config, Site};
@@ -26,6 +27,12 @@ pub(crate) struct Shared {
     pub(crate) stale_when_unreachable: Duration,
     /// The token that allows a `PURGE`, as an alternative to an address in `purge_from`.
     pub(crate) purge_token: Option<Token>,
+    /// The certificates, once they are loaded, if a site has any.
+    pub(crate) tls: Option<Tls>,
+    /// Which sites share certificates.
+    pub(crate) certificate_groups: Vec<Option<usize>>,
+    /// The port for redirects to HTTPS, once it is bound.
+    pub(crate) https_port: Option<u16>,
 }
 
 /// The sources of a site's responses.
@@ -53,7 +60,15 @@ impl Shared {
             .as_ref()
             .map(Spanned::get_ref)
             .map(|path| Token::read(path).map_err(|source| Error::TokenFile { path: path.clone(), source }));
-        Ok(Self { config, sites, pages, stale_when_unreachable, purge_token: purge_token.transpose()? })
+        let purge_token = purge_token.transpose()?;
+        let certificate_groups = policy::certificate_groups(&config);
+        let (tls, https_port) = (None, None);
+        Ok(Self { config, sites, pages, stale_when_unreachable, purge_token, tls, certificate_groups, https_port })
+    }
+
+    /// The certificates of the site of this number.
+    pub(crate) fn certificates(&self, site: usize) -> Vec<CertificateStatus> {
+        self.tls.as_ref().map(|tls| tls.status(site)).unwrap_or_default()
     }
 }
 

@@ -1,6 +1,5 @@
 //! The state that all connections of a worker share, and the answer to a request.
 
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -12,9 +11,12 @@ use tokio::time::Instant;
 use super::connection_state::BusyGuard;
 use super::connections::Connections;
 use super::limits;
+use super::loss_check::LossCheck;
 use super::stream_budget::StreamBudget;
 use super::tracked_body::TrackedBody;
 use crate::config::settings::Limits;
+use crate::key::Scheme;
+use crate::serve::arrival::Arrival;
 use crate::serve::log::{self, Lines, LoggedRequest};
 use crate::serve::service::Service;
 use crate::serve::simple_request::SimpleRequest;
@@ -40,11 +42,12 @@ impl Common {
     pub(super) async fn answer(
         &self,
         mut request: Request<Incoming>,
-        client: IpAddr,
+        arrival: &Arrival,
         open: BusyGuard,
     ) -> Response<TrackedBody> {
+        let client = arrival.client;
         let real_client = if self.service.trusts(client) {
-            trusted_proxies::apply(self.service.trusted_proxies(), client, &mut request)
+            trusted_proxies::apply(self.service.trusted_proxies(), arrival, &mut request)
         } else {
             client
         };
@@ -56,7 +59,7 @@ impl Common {
         // Pinned, because two branches wait for it.
         let answering = pin!(async {
             match limits::refuse(&mut request, &self.limits) {
-                None => self.service.answer(request, client).await,
+                None => self.service.answer(request, arrival).await,
                 Some(refusal) => refusal,
             }
         });
@@ -68,10 +71,11 @@ impl Common {
                 response
             }
         };
+        let loss = (arrival.scheme == Scheme::Https).then(|| LossCheck::of(self.service.store()));
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
             let stream = is_counted.then(|| self.budget.begin(open.connection(), body.backlog()));
-            TrackedBody::new(body, open, entry, stream)
+            TrackedBody::new(body, open, entry, stream, loss)
         })
     }
 }

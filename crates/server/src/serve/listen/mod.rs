@@ -4,8 +4,8 @@
 //! handle, signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
 //!                            └──> worker 1: ...
 //! ```
-//! A connection is a stack. From the socket up, `write_timeout` and `read_timeout` bound its times, which `connection_state`
-//! measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses requests beyond them.
+//! A connection is a stack. From the socket up, `write_timeout`, TLS (`handshake`) and `read_timeout`; they bound its times, which
+//! `connection_state` measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses requests beyond them.
 //!
 //! The thread that waits for the end also serves the administration, if there is one.
 //!
@@ -17,26 +17,30 @@ mod common;
 mod connection;
 mod connection_state;
 mod connections;
+mod farewell;
 mod fast_path;
+mod handshake;
 mod limits;
+mod loss_check;
 mod read_buffer;
 mod read_timeout;
 mod request_line;
 mod signals;
+mod sockets;
 mod stream_budget;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_tls;
 mod tracked_body;
 mod worker;
 mod write_timeout;
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket, Type};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -50,19 +54,11 @@ use crate::config::settings::Limits;
 use common::Common;
 use connections::Connections;
 use signals::Signals;
+pub(crate) use sockets::{Addresses, Sockets};
 use stream_budget::StreamBudget;
 
-/// How many connections may wait to be accepted, at each socket.
-const BACKLOG: i32 = 4096;
 /// The time of requests in flight after the server is asked to stop.
 const GRACE: Duration = Duration::from_secs(10);
-
-/// The server's addresses, bound for all workers.
-pub(crate) struct Sockets {
-    addresses: Vec<SocketAddr>,
-    /// The sockets of each worker.
-    of_workers: Vec<Vec<std::net::TcpListener>>,
-}
 
 /// How often the server checks whether it can give memory back.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
@@ -70,50 +66,9 @@ const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
 /// How often the memory that waits for clients is counted.
 const RECOUNT_EVERY: Duration = Duration::from_secs(1);
 
-impl Sockets {
-    /// Binds each address once for each of `workers`. Port 0 takes a free port.
-    ///
-    /// # Errors
-    /// [`Error::Listen`], if an address is not available, for instance because another program listens there.
-    pub(crate) fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Self, Error> {
-        let mut sockets = Self { addresses: Vec::new(), of_workers: (0..workers).map(|_| Vec::new()).collect() };
-        for &address in addresses {
-            sockets.bind_one(address).map_err(|source| Error::Listen { address, source })?;
-        }
-        Ok(sockets)
-    }
-
-    fn bind_one(&mut self, address: SocketAddr) -> io::Result<()> {
-        // `SO_REUSEPORT` would also let another server of the same user share the port, and get half of the connections.
-        listen_at(address, |_| Ok(()))?;
-        let mut bound = address;
-        for sockets in &mut self.of_workers {
-            let listener: std::net::TcpListener = listen_at(bound, |socket| socket.set_reuse_port(true))?.into();
-            bound = listener.local_addr()?;
-            sockets.push(listener);
-        }
-        self.addresses.push(bound);
-        Ok(())
-    }
-}
-
-/// Listens at this address only: `[::]` takes IPv6 alone, so that `0.0.0.0` can be given beside it.
-fn listen_at(address: SocketAddr, set_up: impl FnOnce(&Socket) -> io::Result<()>) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
-    }
-    socket.set_reuse_address(true)?;
-    set_up(&socket)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    Ok(socket)
-}
-
 /// A server that accepts connections, and the thread that ends it.
 pub(crate) struct Listening {
-    addresses: Vec<SocketAddr>,
+    addresses: Addresses,
     /// `None` once it has been joined.
     thread: Option<JoinHandle<Result<(), Error>>>,
 }
@@ -177,7 +132,7 @@ impl Listening {
         }
     }
 
-    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+    pub(crate) fn addresses(&self) -> &Addresses {
         &self.addresses
     }
 

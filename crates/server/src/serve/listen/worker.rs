@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::accept::{Served, accept};
 use super::common::Common;
+use super::sockets::Listener;
 use crate::serve::stop::Stop;
 
 /// The most threads for work that waits for storage.
@@ -19,7 +20,7 @@ const BLOCKING_THREADS_MAX: usize = 16;
 /// # Errors
 /// The system's, if the runtime can't be created.
 pub(super) fn run(
-    listeners: Vec<std::net::TcpListener>,
+    listeners: Vec<Listener>,
     common: impl Fn() -> Common,
     mut stopping: watch::Receiver<Stop>,
 ) -> io::Result<()> {
@@ -32,9 +33,10 @@ pub(super) fn run(
         // Each connection has a sender. The receiver ends when the last sender is dropped.
         let (alive, mut all_gone) = mpsc::channel::<()>(1);
         let mut accepting = JoinSet::new();
-        for listener in listeners {
-            let listener = TcpListener::from_std(listener)?;
-            let served = Served { common: Arc::clone(&common), stopping: stopping.clone(), alive: alive.clone() };
+        for Listener { socket, is_tls } in listeners {
+            let listener = TcpListener::from_std(socket)?;
+            let (common, stopping, alive) = (Arc::clone(&common), stopping.clone(), alive.clone());
+            let served = Served { common, stopping, alive, is_tls };
             accepting.spawn(accept(listener, served));
         }
         drop(alive);

@@ -46,9 +46,10 @@ pub(super) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Without a trusted proxy, no request has `https`.
+    /// Without TLS and without a trusted proxy, no request has `https`.
     pub(super) fn of(config: &'a Config) -> Self {
-        let has_https = !config.server.trusted_proxies.is_empty();
+        let has_tls = config.sites.iter().any(|site| site.settings.tls.is_some());
+        let has_https = has_tls || !config.server.trusted_proxies.is_empty();
         let schemes: &[Scheme] = if has_https { &[Scheme::Http, Scheme::Https] } else { &[Scheme::Http] };
         Self { sites: &config.sites, schemes }
     }
