@@ -17,6 +17,7 @@ use super::tracked_body::TrackedBody;
 use crate::config::settings::Limits;
 use crate::key::Scheme;
 use crate::serve::arrival::Arrival;
+use crate::serve::body::Backlog;
 use crate::serve::log::{self, Lines, LoggedRequest};
 use crate::serve::service::Service;
 use crate::serve::simple_request::SimpleRequest;
@@ -74,7 +75,9 @@ impl Common {
         let loss = (arrival.scheme == Scheme::Https).then(|| LossCheck::of(self.service.store()));
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
-            let stream = is_counted.then(|| self.budget.begin(open.connection(), body.backlog()));
+            let loss = loss.filter(|_| body.may_be_pinned());
+            let backlog = || if loss.is_some() { Backlog::Copies } else { body.backlog() };
+            let stream = is_counted.then(|| self.budget.begin(open.connection(), backlog()));
             TrackedBody::new(body, open, entry, stream, loss)
         })
     }

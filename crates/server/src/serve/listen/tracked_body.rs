@@ -40,7 +40,7 @@ pub(super) struct TrackedBytes {
 }
 
 impl TrackedBody {
-    /// `stream` is the stream of HTTP/2.
+    /// `stream` is the stream of HTTP/2, and `loss` the check of a body in the volume over TLS.
     pub(super) fn new(
         body: Body,
         open: BusyGuard,
@@ -48,7 +48,6 @@ impl TrackedBody {
         stream: Option<Arc<Stream>>,
         loss: Option<LossCheck>,
     ) -> Self {
-        let loss = loss.filter(|_| body.may_be_pinned());
         Self { body, open, entry: entry.map(Arc::new), stream, rest: Bytes::new(), loss }
     }
 
