@@ -209,6 +209,27 @@ fn by_http_although_requests_are_redirected() {
 }
 
 #[test]
+fn servers_share_what_one_of_them_gets() {
+    let Some(program) = pebble::program() else { return };
+    let (site, http) = (Site::new(), Arc::new(OnceLock::new()));
+    let (http_port, dns) = (port_of(&http), Answering::dns(site.folder.path().to_owned()));
+    let pebble = Pebble::start(&program, http_port.port(), http_port.port(), dns.address(), &json!({}));
+    let start = || site.start(&pebble.directory(), &pebble.roots(), "http-01", "");
+    let servers = [start(), start()];
+    // The authority asks the second one, whichever of them has ordered.
+    http.set(servers[1].addresses()[0]).unwrap();
+    for server in &servers {
+        wait_until("served", server, || {
+            // A server that finds another at it looks again later.
+            site.clock.step(Duration::from_secs(1));
+            certificate(server).is_some()
+        });
+    }
+    assert_eq!(certificate(&servers[0]), certificate(&servers[1]));
+    assert_eq!(pebble.issued(), 1);
+}
+
+#[test]
 fn an_authority_that_is_away_is_shown_and_http_goes_on() {
     let site = Site::new();
     // Any certificate will do: nobody answers there.

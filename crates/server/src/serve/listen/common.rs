@@ -21,7 +21,7 @@ use crate::serve::body::Backlog;
 use crate::serve::log::{self, Lines, LoggedRequest};
 use crate::serve::service::Service;
 use crate::serve::simple_request::SimpleRequest;
-use crate::serve::trusted_proxies;
+use crate::serve::trusted_proxies::{self, Forwarded};
 
 /// The state that all connections of a worker share.
 pub(super) struct Common {
@@ -53,10 +53,11 @@ impl Common {
             client
         };
         let version = request.version();
+        let scheme = request.extensions().get::<Forwarded>().map_or(arrival.scheme, |forwarded| forwarded.scheme);
         let mut entry = self
             .log
             .as_ref()
-            .map(|log| log.entry(&LoggedRequest::of(&request), real_client, Instant::now().into_std()));
+            .map(|log| log.entry(&LoggedRequest::of(&request, scheme), real_client, Instant::now().into_std()));
         // Pinned, because two branches wait for it.
         let answering = pin!(async {
             match limits::refuse(&mut request, &self.limits) {

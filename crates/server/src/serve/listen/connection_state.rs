@@ -48,6 +48,8 @@ pub(super) struct ConnectionState {
     is_blocked: AtomicBool,
     /// Whether it has ended, and no response was cut off.
     has_ended_well: AtomicBool,
+    /// Whether its stream is being dropped.
+    is_over: AtomicBool,
     /// An [`Order`], or zero.
     order: AtomicU8,
     /// Wakes the connection's task to read its order.
@@ -94,6 +96,7 @@ impl ConnectionState {
             is_sending: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
             has_ended_well: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
             order: AtomicU8::new(0),
             waker: OnceLock::new(),
         }
@@ -186,6 +189,15 @@ impl ConnectionState {
 
     pub(super) fn has_ended_well(&self) -> bool {
         self.has_ended_well.load(Ordering::Relaxed)
+    }
+
+    /// From now on no write waits: nobody would wake it, and the runtime may be gone.
+    pub(super) fn is_dropped(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
     }
 
     /// `waker` is the waker of the connection's task, and never changes.

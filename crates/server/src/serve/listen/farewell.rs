@@ -1,7 +1,7 @@
 //! The end of a TLS connection: the client learns by `close_notify` that nothing was cut off (RFC 8446, section 6.1).
 //!
-//! Hyper shuts a connection down after its last response. It drops one that ends between two requests, or of which the fast path has
-//! answered all requests. Then the farewell is sent while the stream is dropped, if the socket takes it at once.
+//! Hyper shuts a connection down after its last response. It drops one without a word if the fast path has answered all requests, and so
+//! do timeouts. Then the farewell is sent while the stream is dropped, if the socket takes it at once.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -27,7 +27,7 @@ impl<S: AsyncWrite + Unpin> Farewell<S> {
 impl<S: AsyncWrite + Unpin> Drop for Farewell<S> {
     fn drop(&mut self) {
         if self.state.has_ended_well() {
-            // Nobody waits for a socket that is full.
+            self.state.is_dropped();
             let _ = Pin::new(&mut self.stream).poll_shutdown(&mut Context::from_waker(Waker::noop()));
         }
     }

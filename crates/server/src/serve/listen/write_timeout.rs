@@ -39,8 +39,7 @@ impl<S> WriteTimeout<S> {
             self.is_waiting = false;
             return written;
         }
-        // Then nothing waits, and the runtime may be gone.
-        if self.state.has_ended_well() {
+        if self.state.is_over() {
             return written;
         }
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
