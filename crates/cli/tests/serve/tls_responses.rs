@@ -1,5 +1,6 @@
 //! Clients over HTTPS get the same bytes as others, by HTTP/1.1 and HTTP/2, as misses and as hits, and their pages are stored apart.
 
+use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -88,6 +89,36 @@ fn pages_are_stored_apart_from_those_without_tls_and_purged_together() {
     assert!(!authority.get(https.address, HOST, "/seen").is_hit() && !plain("GET").is_hit());
     assert_eq!(authority.ask(https.address, HOST, "PURGE", "/seen", &[]).status, 200);
     assert!(!authority.get(https.address, HOST, "/seen").is_hit() && !plain("GET").is_hit());
+}
+
+#[test]
+fn an_upgraded_connection_carries_bytes_both_ways() {
+    let authority = Authority::new();
+    let origin = Origin::raw(|asked, stream| {
+        let words = format!(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: {}\r\n\r\n",
+            asked.field("upgrade")
+        );
+        stream.write_all(words.as_bytes()).unwrap();
+        // It ends when the client does.
+        let _ = std::io::copy(&mut &*stream, &mut &*stream);
+    });
+    let https = authority.serve(&authority.site(HOST, &origin.url(), ""), "");
+    let mut client = authority.connect(https.address, HOST).unwrap();
+    write!(client, "GET /chat HTTP/1.1\r\nHost: {HOST}\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n").unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).unwrap();
+        head.extend(byte);
+    }
+    assert!(head.starts_with(b"HTTP/1.1 101 "), "{}", String::from_utf8_lossy(&head));
+    for bytes in [1, 50_000, 7] {
+        client.write_all(&page(bytes)).unwrap();
+        let mut echoed = vec![0; bytes];
+        client.read_exact(&mut echoed).unwrap();
+        assert!(echoed == page(bytes));
+    }
 }
 
 #[test]

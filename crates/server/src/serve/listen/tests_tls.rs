@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::common::Common;
 use super::handshake;
 use super::tests::{SECOND, Site};
 use crate::serve::stop::Stop;
@@ -33,6 +34,7 @@ struct Connected {
     client: DuplexStream,
     server: JoinHandle<()>,
     stop: watch::Sender<Stop>,
+    common: Arc<Common>,
 }
 
 impl Https {
@@ -49,14 +51,14 @@ impl Https {
         let tls = format!("tls = {{ certificate = '{}' }}\n[server.tls]\nstate = '{}'", pem.display(), state.display());
         let source = format!("hosts = [\"{HOST}\"]\norigins = [\"http://127.0.0.1:1\"]\n{tls}");
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let common = Site::new().common_of(&source, "https", bytes, |shared| {
+        let common = Arc::new(Site::new().common_of(&source, "https", bytes, |shared| {
             shared.tls = Tls::start(&shared.config, &clock).unwrap();
-        });
+        }));
         let (client, near) = duplex(between);
         let (stop, stopping) = watch::channel(Stop::NotYet);
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let server = tokio::spawn(handshake::serve(near, address, Arc::new(common), stopping));
-        Connected { client, server, stop }
+        let server = tokio::spawn(handshake::serve(near, address, Arc::clone(&common), stopping));
+        Connected { client, server, stop, common }
     }
 
     async fn shake(&self, client: DuplexStream) -> TlsStream<DuplexStream> {
@@ -93,6 +95,18 @@ async fn a_handshake_has_the_time_of_a_head() {
         assert_eq!(started.elapsed().as_secs(), 10);
         drop(connected.stop);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handshake_makes_room_after_a_second_without_a_byte() {
+    let connected = Https::new().connect(4 << 10, 0);
+    sleep(SECOND / 2).await;
+    connected.common.connections.make_room();
+    sleep(SECOND / 4).await;
+    assert!(!connected.server.is_finished());
+    sleep(SECOND / 4).await;
+    connected.common.connections.make_room();
+    connected.server.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
