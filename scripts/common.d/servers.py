@@ -36,7 +36,7 @@ class Server:
     It listens on the port given, on a Unix socket that is a path, or else on the port that its first line names.
     """
 
-    def __init__(self, name, command, scratch, core=None, port=None, environment=None):
+    def __init__(self, name, command, scratch, core=None, port=None, environment=None, scheme="http"):
         self.name = name
         self.said = open(scratch / f"{name}.out", "wb")
         on_core = [] if core is None else ["taskset", "--cpu-list", str(core)]
@@ -50,7 +50,9 @@ class Server:
         except BaseException:
             self.stop()
             raise
-        self.url = f"http://127.0.0.1:{self.port}" if isinstance(self.port, int) else None
+        # Certificates are for a name.
+        host = "localhost" if scheme == "https" else "127.0.0.1"
+        self.url = f"{scheme}://{host}:{self.port}" if isinstance(self.port, int) else None
 
     def _told_port(self):
         """The port that a server prints on its first line."""

@@ -1,5 +1,5 @@
 #!/usr/bin/env perl
-# The procedure `workers` on the stores of Perl; the protocol and the procedure stand in bench/drivers/README.md.
+# The procedure `workers` on the stores of Perl; bench/drivers/README.md describes the protocol and the procedure.
 use v5.26;
 use warnings;
 use FindBin;

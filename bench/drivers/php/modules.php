@@ -1,5 +1,5 @@
 <?php
-// The procedure `modules` on the stores of PHP; the protocol and the procedure stand in bench/drivers/README.md.
+// The procedure `modules` on the stores of PHP; bench/drivers/README.md describes the protocol and the procedure.
 declare(strict_types=1);
 
 require __DIR__ . '/lib/protocol.php';
@@ -57,8 +57,8 @@ function measure_once(string $name, Store $store, array $request, int $repetitio
 }
 
 /**
- * Settings that PHP reads only when it starts: where a store wants other ones, this becomes a PHP that has them, for this store
- * alone, and the others' turn comes in a process of their own.
+ * Settings that PHP reads only at its start: if a store needs other ones, this program becomes a PHP that has them, for this store
+ * alone. The other stores get a process of their own.
  */
 function start_again_with(array $ini, string $name, array $request): void
 {
@@ -82,7 +82,7 @@ function start_again_with(array $ini, string $name, array $request): void
 }
 
 end_by_signals();
-// Who starts this again can't give it a standard input that was read already.
+// A restarted program can't read the standard input again.
 $request = read_request($argv[1] ?? stream_get_contents(STDIN));
 match ($request['do']) {
     'list' => list_stores(),

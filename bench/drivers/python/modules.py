@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The procedure `modules` on the stores of Python; the protocol and the procedure stand in bench/drivers/README.md."""
+"""The procedure `modules` on the stores of Python; bench/drivers/README.md describes the protocol and the procedure."""
 import pathlib
 import sys
 import tempfile
@@ -44,7 +44,7 @@ def check_settings(request):
 
 
 def check_measure(request):
-    """Sees to it that the request can be followed; the directory to work in."""
+    """Checks that the request can be met. Returns the directory to work in."""
     if request.get("procedure") != "modules":
         refuse("\"procedure\" has to be modules")
     case, settings = request.get("case"), request["settings"]
@@ -72,7 +72,7 @@ def measure(store, request, folder):
         with tempfile.TemporaryDirectory(prefix="modules-", dir=folder) as own:
             try:
                 figures = work.figures(store.open(request, pathlib.Path(own)), Values(request), request)
-            except Exception as error:  # A store that fails stops no other.
+            except Exception as error:  # A store that fails doesn't stop the others.
                 answer({"note": f"{store.name}: {type(error).__name__}: {' '.join(str(error).split())}"})
                 continue
         for measure_name, value in figures.items():

@@ -1,4 +1,4 @@
-"""Lines of JSON from and to the suite, and words to the person (bench/drivers/README.md)."""
+"""Lines of JSON from and to the suite, and messages for people (bench/drivers/README.md)."""
 import json
 import os
 import pathlib
@@ -7,7 +7,7 @@ import sys
 
 
 def end_by_signals():
-    """A signal ends the driver as an exit does: what was made is removed, what was started is stopped. A second one doesn't disturb it."""
+    """A signal ends the driver by an exit: it removes its files and stops its processes. A second signal doesn't interrupt that."""
     signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
     def end(got, _):
@@ -24,13 +24,13 @@ def answer(line):
 
 
 def refuse(words):
-    """Ends the driver: the request itself was wrong."""
+    """Ends the driver, since the request is wrong."""
     print(f"{os.path.basename(sys.argv[0])}: {words}", file=sys.stderr)
     sys.exit(2)
 
 
 def request(*known):
-    """What standard input asks for; one of `known`."""
+    """The kind of the request on standard input; one of `known`."""
     try:
         asked = json.load(sys.stdin)
     except ValueError as error:
@@ -43,7 +43,7 @@ def request(*known):
 
 
 def check_turns(asked, known):
-    """Sees to it that stores and repetitions are such."""
+    """Checks the stores and the repetitions of the request."""
     for name in ("stores", "repetitions"):
         if not isinstance(asked.get(name), list) or not asked[name]:
             refuse(f"\"{name}\" has to be a list, and not empty")

@@ -1,4 +1,4 @@
-"""The stores of Python: what each is called, where it is had from, which configurations it has, and how it is opened."""
+"""The stores of Python: the name of each, its source, its configurations, and how to open it."""
 import importlib
 import importlib.metadata
 import importlib.util
@@ -7,21 +7,21 @@ import sys
 
 
 class Opened:
-    """A store that is open: `set(key, value)`, `get(key)`, which is None for a miss, and `close()`."""
+    """An open store: `set(key, value)`, `get(key)`, which is None for a miss, and `close()`."""
 
     def __init__(self, set_, get, close=lambda: None):
         self.set, self.get, self.close = set_, get, close
 
 
 class Store:
-    """A store that may be had. A capped one has every configuration, any other the one where all fits."""
+    """A kind of store. A capped one has every configuration, any other only the one in which all objects fit."""
 
     def __init__(self, name, open_, module=None, package=None, kind="other", is_capped=False, is_for_structured_only=False):
         self.name, self.open, self.module, self.package, self.kind = name, open_, module, package, kind
         self.is_capped, self.is_for_structured_only = is_capped, is_for_structured_only
 
     def absent(self):
-        """Why it can't be had here, and what to do; None if it can."""
+        """Why the store isn't available here, and what to do; None if it is."""
         if self.module is None or importlib.util.find_spec(self.module):
             return None
         how = f"apt install {self.package}" if self.package else "bindings/python/README.md; PYTHONPATH=FOLDER adds a folder with it"
@@ -60,7 +60,7 @@ def _open_eyewall(request, folder):
 
 
 def _open_lmdb(request, folder):
-    """A transaction for each operation, nothing synced: what is lost with the power was a cache."""
+    """A transaction for each operation, without syncs: a cache may be lost with the power."""
     import lmdb
     environment = lmdb.open(str(folder), map_size=2 * request["configuration"]["bytes"], sync=False, metasync=False)
 
@@ -90,7 +90,7 @@ def _open_diskcache(request, folder):
 
 
 def _django(backend):
-    """One of Django's caches. Their cap is a number of entries: as many as the bytes of the configuration hold of the mean value."""
+    """One of Django's caches. Their cap is a number of entries: the bytes of the configuration, divided by the mean value."""
 
     def opened(request, folder):
         from django.conf import settings
@@ -113,7 +113,7 @@ def _open_dict(_request, _folder):
 
 
 def _open_pickle(_request, _folder):
-    """What serialising alone costs; bytes need none."""
+    """The cost of serialising alone; bytes need none."""
     entries = {}
 
     def put(key, value):

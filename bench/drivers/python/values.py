@@ -37,7 +37,7 @@ class Stream:
 
 
 class Values:
-    """All that is the same for every store in a case."""
+    """The part that is the same for every store in a case."""
 
     def __init__(self, request):
         settings = request["settings"]
@@ -49,7 +49,7 @@ class Values:
         self.size = request.get("size")
 
     def keys(self):
-        """Twice as many as are stored: the second half never is."""
+        """Twice as many keys as stored objects: those of the second half are never stored."""
         base = mixed(self.seed)
         return [f"key:{mixed(index ^ base):08x}" for index in range(2 * self.count)]
 
@@ -58,7 +58,7 @@ class Values:
         return b"".join(stream.next().to_bytes(4, "little") for _ in range(POOL_BYTES // 4))
 
     def values(self):
-        """The values; key i gets the one at i modulo their number."""
+        """The values. Key i has the value i modulo their number."""
         return self.structured(self.size) if self.is_structured else self.binary(self.size)
 
     def binary(self, mean):
@@ -76,19 +76,19 @@ class Values:
         return [_record(letters, stream, fields) for _ in range(DISTINCT)]
 
     def gets(self, stored):
-        """Which key each get is for, by index."""
+        """The key of each get, by index."""
         stream, share, count = Stream(self.seed, GETS), self.stored_percent, self.count
         return [stream.below(stored) if stream.below(100) < share else count + stream.below(count)
                 for _ in range(self.operations)]
 
     def mix(self, stored):
-        """The same of gets and sets; a set of key i is -1 - i."""
+        """The same for gets and sets; a set of key i is -1 - i."""
         stream, share = Stream(self.seed, MIX), self.set_percent
         return [-1 - stream.below(stored) if stream.below(100) < share else stream.below(stored)
                 for _ in range(self.operations)]
 
     def vectors(self):
-        """What all this comes to, for the test that holds the languages against each other."""
+        """A summary of all this, for the test that compares the languages."""
         keys = self.keys()
         return {
             "keys": {"count": len(keys), "first": keys[:4], "sha256": _digest("\n".join(keys).encode())},

@@ -1,11 +1,11 @@
-"""What is done with a store, and how long it takes."""
+"""The work on a store, and its time."""
 from time import perf_counter
 
 CHECKED = 64
 
 
 class Wrong(Exception):
-    """A store gave what it wasn't given."""
+    """A store returned a wrong value."""
 
 
 def figures(store, data, request):
@@ -60,9 +60,9 @@ def _figures(store, data, count, limit):
 
 
 def timed(count, limit, work):
-    """Does `count` operations by `work`, until they are done or the time is up; how many were done, and their seconds.
+    """Does `count` operations by `work`, or fewer if the time is up first. Returns their number and their seconds.
 
-    The clock is looked at between blocks, which grow while they are short.
+    It checks the clock between blocks of operations, and enlarges short blocks.
     """
     done, block = 0, 1
     start = now = perf_counter()

@@ -1,4 +1,4 @@
-"""Apache with mod_php on the site: one server for each store and storage, with and without the opcode cache, and ab that asks them."""
+"""Apache with mod_php on the site: a server for each store and storage, with and without the opcode cache, and ab as the client."""
 import os
 import pathlib
 import pwd
@@ -13,7 +13,7 @@ from servers import Failed, Server, free_port, program
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = pathlib.Path("/usr/lib/apache2/modules")
-# Whom Apache's children belong to where it is started by root.
+# The user of Apache's children if root starts it.
 USER = "www-data"
 CONCURRENCY = 4
 WARM_UPS = 20
@@ -21,17 +21,17 @@ STARTS = 3
 
 
 class Missing(Exception):
-    """Why this part can't be had here."""
+    """Why this part isn't available here."""
 
 
 class Site:
-    """A running Apache before the site."""
+    """A running Apache for the site."""
 
     def __init__(self, server):
         self.server = server
 
     def rate(self, count):
-        """Requests for one page in a second, by ab; a request that fails is an error."""
+        """Requests for one page in a second, by ab. A failed request is an error."""
         command = [program("ab"), "-q", "-n", str(count), "-c", str(min(CONCURRENCY, count)), f"{self.server.url}/page.php?page=0"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         found = dict(re.findall(r"^(Requests per second|Failed requests|Complete requests|Non-2xx responses): +([\d.]+)", done.stdout, re.M))
@@ -42,7 +42,7 @@ class Site:
 
 
 def start(ground, folders, chosen, stack):
-    """The servers, by store, storage and opcode cache; stopped with the stack. Missing where there can be none."""
+    """The servers, by store, storage and opcode cache, if they can start. They stop with the stack."""
     module = _module()
     is_root = os.geteuid() == 0
     if is_root:
@@ -82,13 +82,13 @@ def _module():
 
 
 def _open_way(folders):
-    """Lets Apache's children come to where they work: they are not root."""
+    """Lets Apache's children, which aren't root, enter their directories."""
     try:
         pwd.getpwnam(USER)
     except KeyError:
         raise Missing(f"Apache's children are not to be root, and there is no user {USER} (apt install apache2-bin)") from None
     for folder in folders:
-        # The scratch directory above it is this run's own, too.
+        # The scratch directory above also belongs to this run.
         for path in (folder, folder.parent):
             path.chmod(stat.S_IMODE(path.stat().st_mode) | stat.S_IXOTH)
         closed = [path for path in folder.parents if not path.stat().st_mode & stat.S_IXOTH]
@@ -97,7 +97,7 @@ def _open_way(folders):
 
 
 def _started(name, folder, values):
-    """A server on a free port; another may take it in between, and then it is another port."""
+    """A server on a free port. If another program takes the port meanwhile, it tries another one."""
     for left in reversed(range(STARTS)):
         values["port"] = free_port()
         for file in ("apache.conf", "php.ini"):

@@ -1,4 +1,4 @@
-"""Pages loaded and caches rebuilt by PHP's command line. A place is a store and a storage: what keeps, and on what."""
+"""Loads pages and rebuilds caches by PHP's command line. A place is a store on a storage."""
 import os
 import shutil
 import signal
@@ -9,7 +9,7 @@ import time
 import pages as page_cache_of
 from servers import Failed, program
 
-# Pages of the site that take turns; of the first half of its templates, which include others.
+# Pages of the site, which take turns. They use the first half of its templates, which include others.
 PAGES = 10
 WARM_UPS = 2
 FILES = "files"
@@ -19,7 +19,7 @@ EXTENSION = os.environ.get("EYEWALL_PHP_EXTENSION", "eyewall")
 
 
 class Ground:
-    """The site, and where its caches lie: everything that it writes is below one folder for each place."""
+    """The site, and the folders of its caches. Each place has a folder for everything that it writes."""
 
     def __init__(self, site, folders, stores):
         self.site, self.disk = site, folders["disk"]
@@ -36,7 +36,7 @@ class Ground:
         if place[0] == OURS:
             settings["extension"] = EXTENSION
         if opcode_cache == "on":
-            # Processes of the command line share no memory: what they share is the file form of the opcode cache.
+            # Processes of the command line share no memory. They share only the opcode cache's files.
             settings |= {"zend_extension": "opcache", "opcache.enable_cli": 1, "opcache.file_cache": f"{cache}/opcodes",
                          "opcache.file_cache_only": 1}
         options = [word for name, value in settings.items() for word in ("-d", f"{name}={value}")]
@@ -49,12 +49,12 @@ def make_cache(cache):
 
 
 def store_word(store):
-    """What the site calls a store."""
+    """The site's name for a store."""
     return "eyewall" if store == OURS else "files"
 
 
 def has_extension():
-    """Whether PHP takes the extension."""
+    """Whether PHP can load the extension."""
     command = [program("php"), "-n", "-d", f"extension={EXTENSION}", "-r", "exit((int) !extension_loaded(\"eyewall\"));"]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
@@ -65,7 +65,7 @@ def version():
 
 
 def prepare(ground):
-    """Builds the caches, sees to it that the site gives the same page in all places, and warms what is warm."""
+    """Builds the caches, checks that the site gives the same page in all places, and warms the places that have to be warm."""
     said = set()
     for place in ground.caches:
         rebuilds(ground, place, "write and rename", 1)
@@ -82,7 +82,7 @@ def prepare(ground):
 
 
 def pages(ground, place, opcode_cache, page_cache, runs):
-    """The median of the seconds of page loads, from PHP's start to its end."""
+    """The median time of page loads in seconds, from PHP's start to its end."""
     cache = ground.caches[place]
     if page_cache == "warm":
         for page in range(WARM_UPS):
@@ -96,7 +96,7 @@ def pages(ground, place, opcode_cache, page_cache, runs):
 
 
 def rebuilds(ground, place, way, runs):
-    """The median of the seconds of rebuilds, of which one before them is not counted."""
+    """The median time of rebuilds in seconds. One rebuild before them isn't counted."""
     done = subprocess.run(ground.command(place, "off", ground.site / "rebuild.php", way, runs + 1), env=_environment(ground, place),
                           capture_output=True, text=True, check=False)
     if done.returncode != 0 or done.stderr:
@@ -105,7 +105,7 @@ def rebuilds(ground, place, way, runs):
 
 
 def after_restart(ground, place):
-    """The seconds of the first page after a restart: no file is in memory, and a cache in shared memory is gone."""
+    """The seconds of the first page after a restart: no file is in memory, and caches in shared memory are gone."""
     cache = ground.caches[place]
     if place[1] == "shm":
         shutil.rmtree(cache)

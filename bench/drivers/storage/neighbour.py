@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A neighbour that keeps the disk busy: writes blocks into a file and syncs each, until it is stopped or whoever started it is gone."""
+"""A neighbour that keeps the disk busy: writes blocks into a file and syncs each, until it is stopped or the program that started it is gone."""
 import contextlib
 import os
 import subprocess
@@ -11,14 +11,14 @@ FILE_BLOCKS = 64
 
 @contextlib.contextmanager
 def beside(folder, is_busy):
-    """Runs one beside what is done meanwhile, if it is to be busy, and lets the disk come to rest afterwards."""
+    """If the disk has to be busy, runs a neighbour beside the work. Lets the disk come to rest afterwards."""
     if not is_busy:
         yield
         return
     path = folder / "neighbour"
     process = subprocess.Popen([sys.executable, __file__, path], stdout=subprocess.PIPE)
     try:
-        # A line once the first block is on the disk.
+        # The neighbour writes a line when the first block is on the disk.
         process.stdout.readline()
         yield
     finally:

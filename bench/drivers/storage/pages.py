@@ -1,9 +1,9 @@
-"""The page cache: its pages of some files dropped, and what of them is left."""
+"""The page cache of the kernel: drops the pages of some files, and tells how many are left."""
 import ctypes
 import mmap
 import os
 
-# What may be left of files that are called cold.
+# The share of pages that may be left if files count as cold.
 LEFT_MOST = 0.02
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -13,15 +13,15 @@ _libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
 
 
 def drop(*folders):
-    """Has the kernel forget the contents of all files below some folders; the share of their pages that it kept.
+    """Drops the contents of all files below some folders from memory. Returns the share of their pages that the kernel kept.
 
-    Their names and inodes stay in memory. Of a file system in memory nothing can be forgotten, and nothing is.
+    Their names and inodes stay in memory. Files in memory can't be dropped, so those stay.
     """
     kept = pages = 0
     for path in _files(folders):
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            # What isn't written yet can't be dropped.
+            # Pages that aren't written yet can't be dropped.
             os.fdatasync(descriptor)
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
             resident = _resident(descriptor)

@@ -1,4 +1,4 @@
-"""The site that pages are loaded of: classes, templates and the small framework of the folder `site`. The same for the same seed."""
+"""The site whose pages are loaded: classes, templates and the small framework of the folder `site`. The same seed gives the same site."""
 import pathlib
 import shutil
 
@@ -9,7 +9,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SITE = 5
 WORDS = ("amber birch cedar delta ember fjord grove haven inlet jetty knoll larch marsh north ocean pines quarry ridge "
          "slope tidal upland vale willow yarrow zephyr").split()
-# As many as site/page.php takes for granted.
+# The numbers that site/page.php expects.
 CLASSES, TEMPLATES = 400, 200
 PARTS_OF_AN_AREA = 40
 METHODS_MIN, METHODS_MORE = 6, 7
@@ -33,7 +33,7 @@ def write(folder, seed):
 def _class(number, stream):
     area = number // PARTS_OF_AN_AREA
     methods = "\n".join(_method(index, stream) for index in range(METHODS_MIN + stream.below(METHODS_MORE)))
-    # Every fourth is a child of the one before it, which is of the same area.
+    # Every fourth class extends the one before it, which is of the same area.
     parent = f" extends \\Site\\Area{area:02d}\\Part{number - 1:03d}" if number % 4 == 3 else ""
     return (f"<?php\ndeclare(strict_types=1);\n\nnamespace Site\\Area{area:02d};\n\nclass Part{number:03d}{parent}\n{{\n"
             f"{_first()}\n{methods}}}\n")
@@ -55,7 +55,7 @@ def _template(number, stream):
     def paragraph():
         return "<p>" + " ".join(WORDS[stream.below(len(WORDS))] for _ in range(40)) + "</p>\n"
 
-    # The first half includes of the second, so that no template includes itself.
+    # The first half includes templates of the second half, so that no template includes itself.
     half = TEMPLATES // 2
     included = "" if number >= half else "".join(
         f"{{% include page{half + stream.below(TEMPLATES - half):03d} %}}\n" for _ in range(INCLUDED))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The procedure `storage`: a PHP site whose caches lie on the disk or in shared memory (bench/drivers/README.md).
 
-It lets storages, ways and conditions take their turns itself: it is asked for all repetitions at once.
+The driver itself lets storages, ways and conditions take turns: the suite requests all repetitions at once.
 """
 import contextlib
 import pathlib
@@ -23,7 +23,7 @@ from loads import FILES, OURS  # noqa: E402
 from protocol import answer, refuse  # noqa: E402
 from servers import Failed  # noqa: E402
 
-# The way of putting one thing in the place of another that a volume has, too: whole, and at once.
+# The way to replace a file that a volume also has: whole, and at once.
 RENAME = "write and rename"
 PARAMETERS = {
     "storage": ("disk", "shm"), "page_cache": ("warm", "cold"), "neighbour": ("quiet", "busy"), "opcode_cache": ("off", "on"),
@@ -34,7 +34,7 @@ SETTINGS = ("blocks", "loads_warm", "loads_cold", "loads_busy", "requests_quiet"
 
 
 def absences():
-    """Why stores can't be had here, by name."""
+    """Why stores aren't available here, by name."""
     found = {}
     if shutil.which("php") is None:
         found[FILES] = found[OURS] = "php is missing (apt install php-cli)"
@@ -69,7 +69,7 @@ def check(request):
 
 
 class Measuring:
-    """All that one request is about."""
+    """The work of one request."""
 
     def __init__(self, request, chosen, ground, servers, stores):
         self.settings, self.repetitions, self.asked = request["settings"], request["repetitions"], request.get("case", {})
@@ -94,7 +94,7 @@ class Measuring:
                         self.block(repetition, condition, self.turns(repetition + block))
 
     def turns(self, number):
-        """The places, each storage and each store the first in every second block."""
+        """The places. Each storage, and each store, comes first in every second block."""
         places = [(store, storage) for storage in self.chosen["storage"] for store in self.stores]
         return places if number % 2 == 0 else places[::-1]
 
@@ -121,7 +121,7 @@ class Measuring:
         try:
             value = take(*given)
         except Failed as failure:
-            # Once for each case: what fails in one block fails in the next.
+            # Reported once for each case, since work that fails in one block also fails in the next.
             key = (place[0], measure, *case.values())
             if key not in self.failed:
                 answer({"note": f"{', '.join(map(str, key))}: {failure}"})
@@ -154,7 +154,7 @@ def measure(request):
 
 
 def servers_of(ground, folders, chosen, stack):
-    """Apaches in front of the site; none where they can't be had."""
+    """Apaches in front of the site; none if they aren't available."""
     try:
         return apache.start(ground, folders, chosen, stack)
     except apache.Missing as missing:

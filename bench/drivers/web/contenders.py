@@ -1,4 +1,4 @@
-"""The servers that are compared: how each is started, and which version it is."""
+"""The servers to compare: how to start each, and its version."""
 import os
 import pathlib
 import shutil
@@ -12,23 +12,24 @@ from servers import Failed, Server, free_port, program
 HERE = pathlib.Path(__file__).resolve().parent
 LOCK_FILE = HERE.parent.parent.parent / "Cargo.lock"
 VOLUME_SIZE = "256M"
-# The programs of others, and the Debian packages that they come in.
+# Programs that aren't ours, and their Debian packages.
 PACKAGES = {"nginx": "nginx", "varnishd": "varnish", "apache2": "apache2", "traffic_server": "trafficserver"}
 
 
 class Ground:
-    """What a server is started with, in a directory of its own."""
+    """The arguments to start a server, in a directory of its own."""
 
-    def __init__(self, scratch, core, origin, programs, descriptors, files=None):
+    def __init__(self, scratch, core, origin, programs, descriptors, files=None, certificates=None):
         self.scratch, self.core, self.origin = scratch, core, origin
-        self.programs, self.descriptors, self.files = programs, descriptors, files
+        self.programs, self.descriptors, self.files, self.certificates = programs, descriptors, files, certificates
 
     def template(self, file, port, **more):
-        """A template of this folder, filled in; its path."""
+        """Fills in a template of this folder. Returns the path of the result."""
         is_root = os.geteuid() == 0
         values = {
             "scratch": self.scratch, "port": port, "descriptors": self.descriptors,
-            # Who is root has to name another for the workers; for all others the servers take no notice.
+            # If root starts a server, it has to name another user for the workers. For all other users the servers
+            # ignore this.
             "user": "www-data" if is_root else "nobody", "group": "www-data" if is_root else "nogroup",
             "apache_modules": "/usr/lib/apache2/modules", **more,
         }
@@ -36,7 +37,7 @@ class Ground:
             host, origin_port = self.origin.split("//", 1)[1].split(":")
             values |= {"origin": f"{host}:{origin_port}", "origin_host": host, "origin_port": origin_port}
         text = (HERE / file).read_text()
-        # nginx's own variables have no braces, Apache's none of these names.
+        # The variables of nginx have no braces, and those of Apache have other names.
         target = self.scratch / pathlib.Path(file).name
         target.write_text(string.Template(text).safe_substitute(values))
         return target
@@ -48,8 +49,8 @@ class Ground:
             shutil.chown(folder, "www-data", "www-data")
         return folder
 
-    def server(self, name, command, port=None, environment=None):
-        return Server(name, command, self.scratch, self.core, port, environment)
+    def server(self, name, command, port=None, environment=None, scheme="http"):
+        return Server(name, command, self.scratch, self.core, port, environment, scheme)
 
 
 def start_eyewall(ground):
@@ -58,11 +59,24 @@ def start_eyewall(ground):
         "--size", VOLUME_SIZE, "--origin", ground.origin])
 
 
-def start_nginx(ground, nopush="off"):
+def start_eyewall_tls(ground):
+    config = ground.template("eyewall-tls.toml", 0, certificates=ground.certificates, size=VOLUME_SIZE)
+    return ground.server("eyewall", [ground.programs.eyewall(), "serve", "--config", config], scheme="https")
+
+
+def start_nginx(ground, nopush="off", scheme="http", **more):
     port = free_port()
     ground.folder("cache")
-    template = ground.template("nginx.conf", port, nopush=nopush)
-    return ground.server("nginx", [program("nginx"), "-p", ground.scratch, "-c", template], port)
+    words = {"listen_words": "", "tls_words": "", **more}
+    template = ground.template("nginx.conf", port, nopush=nopush, **words)
+    return ground.server("nginx", [program("nginx"), "-p", ground.scratch, "-c", template], port, scheme=scheme)
+
+
+def start_nginx_tls(ground):
+    # Keys of tickets as ours: made at the start, shared by all connections. A cache of sessions would only cost it memory.
+    words = (f"ssl_certificate {ground.certificates}/server.pem; ssl_certificate_key {ground.certificates}/server.key; "
+             "ssl_protocols TLSv1.3; ssl_session_tickets on; ssl_session_timeout 1h;")
+    return start_nginx(ground, scheme="https", listen_words="ssl", tls_words=words)
 
 
 def start_nginx_nopush(ground):
@@ -119,16 +133,20 @@ def start_nginx_files(ground):
 
 
 def start_framework(name):
-    """A folder of files, served by a web framework; one worker, since there is one core."""
+    """A web framework that serves a folder of files, with one worker, since there is one core."""
     def start(ground):
         return ground.server(name, [ground.programs.bench_frameworks(), "--server", name, "--root", ground.files, "--workers", 1,
                                     *(["--volume", ground.scratch / "volume.eyewall"] if name.endswith("-eyewall") else [])])
     return start
 
 
+# The ways to start `eyewall serve`. They need only the program.
+EYEWALL_SERVE = (start_eyewall, start_eyewall_tls)
+
+
 class Contender(NamedTuple):
-    """A store of the records: what it is, how it is started, and which of others' programs says its version by which argument, or
-    which crates it is made of."""
+    """A store in the records: what it is, how to start it, and which program that isn't ours prints its version for which argument, or
+    the crates that it consists of."""
     kind: str
     start: Callable
     program: str = ""
@@ -136,9 +154,9 @@ class Contender(NamedTuple):
     crates: tuple = ()
 
     def missing(self, programs):
-        """Why it can't be had here; None where it can."""
+        """Why the server isn't available here; None if it is."""
         try:
-            if self.start is start_eyewall:
+            if self.start in EYEWALL_SERVE:
                 programs.eyewall()
             elif self.program:
                 program(self.program)
@@ -147,15 +165,15 @@ class Contender(NamedTuple):
         return None
 
     def told_version(self, programs):
-        """What the program says that it is; None where there is nothing to ask."""
-        if self.start is start_eyewall:
+        """The version that the program prints; None if there is no such program."""
+        if self.start in EYEWALL_SERVE:
             return _first_line(programs.eyewall(), "--version")
         if self.crates:
             return ", ".join(f"{crate} {_locked(crate)}" for crate in self.crates)
         return _first_line(program(self.program), self.version) if self.program else None
 
     def as_store(self, programs):
-        """As record.json has it."""
+        """The form in record.json."""
         reason = self.missing(programs)
         if reason:
             return {"kind": self.kind, "version": None, "absent": reason}
@@ -168,7 +186,7 @@ def _first_line(*command):
 
 
 def _locked(crate):
-    """The version of a crate as it is built: cargo refuses to build what the lock file doesn't say. Of several, the newest."""
+    """The version of a crate in the build, from the lock file, which cargo enforces. The newest, if there are several."""
     packages = tomllib.loads(LOCK_FILE.read_text(encoding="utf-8"))["package"]
     return [package["version"] for package in packages if package["name"] == crate][-1]
 
@@ -184,7 +202,12 @@ SERVERS = {
     "bare": Contender("reference", start_bare),
     "bare-proxy": Contender("reference", start_bare_proxy),
 }
-# Stores of the engine's benchmark under one server. No name is one that the engine's workloads have.
+# The same over TLS.
+TLS_SERVERS = {
+    "eyewall serve": Contender("ours", start_eyewall_tls),
+    "nginx": Contender("other", start_nginx_tls, "nginx", "-v"),
+}
+# Stores of the engine's benchmark under one server. Their names differ from those in the engine's workloads.
 STORES = {
     "eyewall (HTTP)": Contender("ours", start_pages("eyewall")),
     "file-per-entry (HTTP)": Contender("other", start_pages("file-per-entry")),

@@ -1,4 +1,4 @@
-"""The other side of `eyewall-bench` (bench/drivers/README.md): a request is one object of JSON on standard input, an answer one a line
+"""The protocol with `eyewall-bench` (bench/drivers/README.md): a request is one JSON object on standard input, an answer is one object a line
 on standard output."""
 import itertools
 
@@ -10,7 +10,7 @@ from staging import ITS_FAULT, Stage
 
 
 def listed(programs):
-    """All stores that this program can measure, as lines of an answer. Nothing is built for it."""
+    """All stores that this program can measure, as lines of an answer. Builds nothing."""
     for name, contender in contenders.ALL.items():
         is_known = contender.kind != "ours" or contender.crates or programs.eyewall_is_named()
         told = contender.as_store(programs) if is_known else {"kind": contender.kind, "version": None}
@@ -18,7 +18,7 @@ def listed(programs):
 
 
 def measure(request, programs, tell):
-    """Does the work of a request; `tell` takes the lines of the answer."""
+    """Does the work of a request. `tell` gets the lines of the answer."""
     known, procedure = procedures.ALL[request["procedure"]]
     present = []
     for store in request["stores"]:
@@ -38,14 +38,14 @@ def measure(request, programs, tell):
 
 
 def cases(request):
-    """Each choice of a value for each parameter that the request's case leaves open."""
+    """All combinations of values for the parameters that the request's case leaves open."""
     left = {name: values for name, values in request.get("parameters", {}).items() if name not in request["case"]}
     for values in itertools.product(*left.values()):
         yield {**request["case"], **dict(zip(left, values))}
 
 
 def checked(request):
-    """The request, if it is valid; any other is refused."""
+    """The request, if it is valid. Refuses any other."""
     wanted = {"workload": str, "procedure": str, "case": dict, "settings": dict, "stores": list, "repetitions": list, "scratch": dict}
     for name, kind in wanted.items():
         if not isinstance(request.get(name), kind):

@@ -1,4 +1,4 @@
-"""The programs that ask, on the client's core: `bench-http load`, and clients that read slowly."""
+"""The client programs, on the client's core: `bench-http load`, and clients that read slowly."""
 import json
 import pathlib
 import subprocess
@@ -7,7 +7,7 @@ import sys
 from servers import Failed
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Longer than anything that is asked for a number of times takes.
+# Longer than any run with a given number of requests takes.
 PATIENCE_SECONDS = 60
 
 
@@ -16,33 +16,42 @@ def pinned(core, *command):
 
 
 class Client:
-    """`bench-http load`, on its core. An answer is the line that it prints; every answer must have the body of a file."""
+    """`bench-http load`, on its core. The result is the line that it prints. Every response must have the body of a file."""
 
     def __init__(self, core, program):
         self.core, self.program = core, program
+        # The root certificate of servers that speak TLS, once there is one.
+        self.root = None
 
     def _ask(self, url, reference, *options):
-        command = pinned(self.core, self.program, "load", "--reference", reference, *options, url)
+        trust = ["--ca", self.root] if url.startswith("https:") else []
+        command = pinned(self.core, self.program, "load", "--reference", reference, *trust, *options, url)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Failed(f"the client gave up on {url}: {done.stderr.strip()[-500:]}")
         return json.loads(done.stdout)
 
     def window(self, url, reference, seconds, connections, names=None, at_most=None, finishes=False):
-        """What some kept connections get in some seconds, or of so many requests; with {} in the path, of so many names in turn,
-        which may have bodies of their own; and, where it finishes, what is on its way when the time is over."""
+        """The results of some persistent connections in some seconds, or with so many requests. With {} in the path, they request so many names in turn,
+        which may have bodies of their own. If `finishes`, requests under way at the end of the time count, too."""
         numbers = [] if names is None else ["--names", names]
         end = [] if at_most is None else ["--at-most", at_most]
         end += ["--finish", PATIENCE_SECONDS] if finishes else []
         return self._ask(url, reference, "--connections", connections, "--seconds", seconds, *numbers, *end)
 
     def burst(self, url, reference, requests, concurrency):
-        """What becomes of requests with a connection each, some of them at a time."""
+        """The results of requests with a connection each, some of them at a time."""
         return self._ask(url, reference, "--anew", "--connections", concurrency, "--at-most", requests,
                          "--seconds", PATIENCE_SECONDS)
 
+    def handshakes(self, url, reference, seconds, connections, resumes, at_most=None):
+        """What new connections get in some seconds, each with a handshake of its own, full or of an earlier session."""
+        options = ["--resume"] if resumes else []
+        options += [] if at_most is None else ["--at-most", at_most]
+        return self._ask(url, reference, "--anew", "--connections", connections, "--seconds", seconds, *options)
+
     def lap(self, url, reference, requests, connections, names):
-        """Asks so often for names in turn, over kept connections; each must be answered."""
+        """Requests names in turn, so many times, over persistent connections. Each request must get a response."""
         measured = self._ask(url, reference, "--connections", connections, "--at-most", requests, "--names", names,
                              "--seconds", PATIENCE_SECONDS)
         if measured["requests"] != requests:
@@ -50,7 +59,7 @@ class Client:
 
 
 class SlowClients:
-    """Many clients that read slowly while this is entered."""
+    """Many clients that read slowly while this context is active."""
 
     def __init__(self, core, server, path, count):
         command = pinned(core, sys.executable, HERE / "slow_clients.py", "127.0.0.1", server.port, path, count)

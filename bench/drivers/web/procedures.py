@@ -1,4 +1,4 @@
-"""What is done for each workload; a definition names one of these. bench/METHODOLOGY.md says it in words."""
+"""The procedures. The definition of a workload names one of them. bench/METHODOLOGY.md describes them in words."""
 import re
 import time
 import urllib.request
@@ -9,7 +9,7 @@ import served
 from servers import Failed
 from staging import bytes_of
 
-# Of the gets of what was stored before, a cache may miss so many: one drops an entry where a bucket of its index is full.
+# The share of gets of stored objects that a cache may miss: a cache may drop an entry if a bucket of its index is full.
 MISSED_SHARE_MAX = 0.001
 # Descriptors beside those of slow clients.
 DESCRIPTORS_BESIDE = 200
@@ -38,7 +38,7 @@ def _burst(stage, store, server, repetition, path, bytes_):
 
 
 def _loop_after(stage, store, server, repetition, path, bytes_):
-    """Hits of what the burst has left in the cache, once that is known to be the origin's bytes."""
+    """Hits of the objects that the burst has left in the cache, after a check that they are the origin's bytes."""
     connections = stage.settings["connections"]
     stage.fill(server, path, bytes_)
     if store == "no cache":
@@ -58,7 +58,7 @@ def _rate(stage, store, repetition, measured):
 
 
 def bare(stage):
-    """Hits of ours, and the same answers of hyper with nothing else."""
+    """Hits of our server, and the same responses of hyper alone."""
     bytes_ = bytes_of(stage.case["size"])
     path = f"/page/{bytes_}/bare"
     with stage.all_started() as servers:
@@ -70,8 +70,39 @@ def bare(stage):
     stage.note_the_bound()
 
 
+# Of connections that may resume a session, so many have to: the first ones have none yet.
+RESUMED_SHARE_MIN = 0.9
+
+
+def tls(stage):
+    """Hits over TLS on kept connections; then a handshake for each request, full or resumed."""
+    bytes_, connections = bytes_of(stage.case["size"]), stage.settings["connections"]
+    path = f"/page/{bytes_}/tls"
+    stage.make_certificates()
+    with stage.all_started() as servers:
+        servers = stage.ready(servers, lambda server: stage.fill(server, path, bytes_))
+        for repetition, store in stage.turns(servers):
+            with stage.its_turn(store):
+                _rate(stage, store, repetition, stage.hits(store, servers[store], path, bytes_, connections))
+            for measure, resumes in (("full", False), ("resumed", True)):
+                with stage.its_turn(store):
+                    _handshakes(stage, store, repetition, servers[store], path, measure, resumes)
+    stage.note_the_bound()
+
+
+def _handshakes(stage, store, repetition, server, path, measure, resumes):
+    reference, connections = stage.reference(bytes_of(stage.case["size"])), stage.settings["connections"]
+    measured = stage.sound(store, path, stage.handshakes(server, path, reference, connections, resumes))
+    wrong = measured["resumed"] < (measured["requests"] - connections) * RESUMED_SHARE_MIN if resumes else measured["resumed"]
+    if wrong:
+        raise Failed(f"{path}: of {measured['requests']} connections {measured['resumed']} resumed a session")
+    stage.sample(store, repetition, **{
+        f"{measure}_rate": measured["requests"] / measured["micros"] * 1e6,
+        f"{measure}_cpu": measured["server_micros"] / measured["requests"] / 1e6})
+
+
 def _require_the_same_fields(servers, path):
-    """Fails unless all of them answer a hit by fields of the same names: a shorter head is cheaper."""
+    """Fails unless all servers answer a hit with the same field names, since a shorter head is cheaper."""
     names = {}
     for store, server in servers.items():
         with urllib.request.urlopen(server.url + path, timeout=30) as response:
@@ -81,11 +112,11 @@ def _require_the_same_fields(servers, path):
 
 
 def stores(stage):
-    """The same server on one store or another: one page, many in turn, or such as nobody has asked for."""
+    """The same server on different stores: one page, many pages in turn, or pages that were never requested."""
     bytes_, traffic = bytes_of(stage.case["size"]), stage.case["traffic"]
     once = traffic == "misses"
     if once:
-        # It stores nothing, so that there is nothing to compare.
+        # It stores nothing, so there is nothing to compare.
         stage.contenders.pop("bare", None)
     many = stage.settings["many_bytes"] // bytes_ if traffic == "many pages" else None
     path = f"/page/{bytes_}/" + ("{}" if many else "one")
@@ -111,7 +142,7 @@ def _word(store):
 
 
 def _answers(stage, store, server, path, bytes_, many):
-    """A window whose requests all reach the origin, or hardly one does."""
+    """A window in which all requests reach the origin, or hardly any."""
     asked = stage.asked("")
     measured = stage.window(server, path, stage.reference(bytes_), stage.settings["connections"], many)
     missed = stage.asked("") - asked
@@ -124,7 +155,7 @@ def _answers(stage, store, server, path, bytes_, many):
 
 
 def miss(stage):
-    """Objects that nobody has asked for, through us, which store them, and through a proxy of hyper, which doesn't."""
+    """Objects that were never requested: through our server, which stores them, and through a proxy on hyper, which doesn't."""
     bytes_, connections = stage.settings["page_bytes"], stage.case["at_once"]
     with stage.all_started() as servers:
         for repetition, store in stage.turns(servers):
@@ -140,7 +171,7 @@ def miss(stage):
 
 
 def slow(stage):
-    """Fast hits alone, then beside many clients that read slowly; what a slow client costs in anonymous memory."""
+    """Fast hits alone, then beside many clients that read slowly. Also measures the anonymous memory for a slow client."""
     wanted = stage.settings["slow_clients"] + DESCRIPTORS_BESIDE
     if wanted > stage.descriptors:
         raise Failed(f"so many slow clients want {wanted} descriptors, and {stage.descriptors} are allowed (ulimit -Hn); "
@@ -155,7 +186,7 @@ def slow(stage):
                 stage.fill(server, fast_path, bytes_)
                 stage.fill(server, slow_path, slow_bytes)
                 stage.hits(store, server, fast_path, bytes_, connections)
-                # What a server keeps of earlier slow clients is what they cost, too.
+                # Memory that a server keeps after earlier slow clients counts as their cost, too.
                 base[store] = server.anonymous_bytes()
         for repetition, store in stage.turns(base):
             with stage.its_turn(store):
@@ -175,7 +206,7 @@ def slow(stage):
 
 
 def served_files(stage):
-    """Files of a folder, asked for in turn over so many connections as there are readers."""
+    """Files of a folder, requested in turn, with a connection for each reader."""
     words, readers = stage.case["files"], stage.case["readers"]
     files = served.Files(stage.scratch / "files", served.sizes_of(words, stage.settings, bytes_of), stage.seed)
     stage.files = files.folder
@@ -191,10 +222,11 @@ def served_files(stage):
     stage.note_the_bound()
 
 
-# By the name of a definition's procedure: who can take part, and what is done.
+# For each name of a procedure: the contenders that can take part, and the work.
 ALL = {
     "http": (contenders.SERVERS, http),
     "http-bare": (contenders.SERVERS, bare),
+    "http-tls": (contenders.TLS_SERVERS, tls),
     "http-stores": (contenders.STORES, stores),
     "http-miss": (contenders.SERVERS, miss),
     "http-slow": (contenders.SERVERS, slow),

@@ -1,4 +1,4 @@
-"""Our own programs: those that are named, or else built."""
+"""Our own programs: those that the environment names, or else built ones."""
 import functools
 import os
 import pathlib

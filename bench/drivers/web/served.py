@@ -1,19 +1,19 @@
-"""The files that web frameworks serve: what they are, and that a server gives them as they are."""
+"""The files that web frameworks serve: makes them, and checks that a server sends them unchanged."""
 import http.client
 import random
 
 from servers import Failed
 
 SMALL = "small files"
-# Numbers that have no divisor in common with how many small files there are, so that sizes come mixed.
+# Numbers without a common divisor with the number of small files, so that sizes are mixed.
 STRIDE = 617
-# The second time around, what is stored at its second asking is stored, too.
+# After two rounds, servers that store a file only at its second request have stored it, too.
 LAPS = 2
 PATIENCE_SECONDS = 60
 
 
 class Files:
-    """Files of a folder, `0.bin` and so on, of bytes that don't compress."""
+    """Files of a folder, named `0.bin` and so on, with bytes that don't compress."""
 
     def __init__(self, folder, sizes, seed):
         self.folder, self.sizes = folder, sizes
@@ -22,7 +22,7 @@ class Files:
         for number, bytes_ in enumerate(sizes):
             (folder / f"{number}.bin").write_bytes(content.randbytes(bytes_))
 
-    # What stands for the number is the client's.
+    # The client replaces the placeholder by a number.
     path = "/files/{}.bin"
 
     @property
@@ -30,7 +30,7 @@ class Files:
         return self.folder / "{}.bin"
 
     def check(self, server):
-        """Sees to it that a server answers each file by status 200, its length and its bytes, over one kept connection."""
+        """Checks that a server answers for each file with status 200, its length and its bytes, over one persistent connection."""
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
         try:
             for _ in range(LAPS):
@@ -53,7 +53,7 @@ class Files:
 
 
 def sizes_of(words, settings, bytes_of):
-    """The bytes of each file of a case: one file of a size, or many small ones, spread evenly over the logarithm of their sizes."""
+    """The size of each file of a case: one file of a given size, or many small ones, spread evenly over the logarithm of the size."""
     if words != SMALL:
         return [bytes_of(words)]
     count = settings["small_files"]

@@ -1,7 +1,7 @@
 """slow_clients.py HOST PORT PATH COUNT: clients that each read BYTES_A_SECOND of an object, until standard input ends.
 
-Prints "ready COUNT" once every one of them has the beginning of its answer, or "failed WHY"; at its end "lost COUNT", the
-number of those whose connection ended before. A process of its own, so that its memory and its time are not the server's.
+Prints "ready COUNT" when each client has the beginning of its response, or "failed WHY"; at its end "lost COUNT", the
+number of clients whose connection ended before. It is a process of its own, so that its memory and time don't count as the server's.
 """
 import select
 import socket
@@ -9,20 +9,20 @@ import sys
 import time
 
 BYTES_A_SECOND = 1024
-# A second has so many steps; each client reads in one of them. Few read at once, as clients do that know nothing of one another: a
-# hundred in a row would keep the core from the fast client beside them, and that would be taken for the server's doing.
+# A second has so many steps, and each client reads in one of them. So few read at once, like independent clients: a
+# hundred in a row would keep the fast client from its core, and the server would seem slow.
 STEPS = 1000
 RECEIVE_BUFFER_BYTES = 4096
-# As over Ethernet. With the 64 KiB of the loopback interface the kernel would take the whole object from the server at once,
-# and no server would have a slow client.
+# The segment size of Ethernet. With the 64 KiB of the loopback interface the kernel would take the whole object from
+# the server at once, and no server would have a slow client.
 SEGMENT_BYTES = 1460
 READY_SECONDS = 60
 
 
 def connect(host, port, path):
-    """A client that has asked, or None where its connection was refused."""
+    """A client that has sent its request, or None if its connection was refused."""
     client = socket.socket()
-    # Before the connection: the window that the server sees comes of it.
+    # Set before connecting, since the window that the server sees depends on it.
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, SEGMENT_BYTES)
     client.settimeout(READY_SECONDS)
@@ -32,7 +32,7 @@ def connect(host, port, path):
 
 
 def read(client):
-    """Whether the connection is still there."""
+    """Whether the connection is still open."""
     try:
         return client.recv(BYTES_A_SECOND) != b""
     except BlockingIOError:

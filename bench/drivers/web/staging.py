@@ -1,4 +1,4 @@
-"""One case of a workload on its way: who takes part, the origin, the client, and what is told of it."""
+"""One case of a workload during its run: the contenders, the origin, the client, and the lines of the answer."""
 import contextlib
 import http.client
 import os
@@ -6,6 +6,8 @@ import pathlib
 import re
 import resource
 import shutil
+import ssl
+import subprocess
 import tempfile
 import urllib.request
 
@@ -13,17 +15,17 @@ import load
 from contenders import Ground, start_origin
 from servers import Failed
 
-# Of the requests for hits that a server other than ours may fail, as one that closes a connection at the wrong moment.
+# The share of requests for hits that a server other than ours may fail: one may close a connection at the wrong moment.
 FAILED_SHARE_MAX = 0.001
-# A client that uses so much of its core is what limits.
+# If the client uses this share of its core, it is the limit.
 BOUND_PERCENT = 90
-# What ends a server's turn, and no more than that.
+# Errors that end only a server's turn.
 ITS_FAULT = (Failed, OSError, http.client.HTTPException)
 UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20}
 
 
 def bytes_of(words):
-    """The bytes that a size of a definition says, as 9,689 B or 1 MB."""
+    """The bytes of a size in a definition, such as 9,689 B or 1 MB."""
     found = re.fullmatch(r"([\d,]+) (B|KB|MB)", words)
     if found is None:
         raise Failed(f"{words!r} is no size; one is like 9,689 B, 100 KB or 1 MB")
@@ -31,7 +33,7 @@ def bytes_of(words):
 
 
 class Stage:
-    """What the procedures work with. `tell` takes the lines of an answer, one object each."""
+    """The environment of the procedures. `tell` gets the lines of an answer, one object each."""
 
     def __init__(self, request, case, contenders, programs, tell):
         self.case, self.settings = case, request["settings"]
@@ -41,8 +43,10 @@ class Stage:
         self.scratch_parent = request["scratch"]["disk"]
         self.client_shares, self.noted = {}, set()
         self.running, self.folders = [], []
-        # What servers of files serve, once a procedure has made it.
+        # The folder for servers of files, after a procedure has made it.
         self.files = None
+        # Certificates of servers that speak TLS, once a procedure has made them.
+        self.certificates = None
         self.words = f"{request['workload']} {', '.join(map(str, self.case.values()))}".strip()
 
     def __enter__(self):
@@ -60,7 +64,7 @@ class Stage:
         return self
 
     def __exit__(self, *_):
-        # Also what a signal has kept from being stopped in its turn; the second one is ignored.
+        # Also stops the processes that a signal kept from being stopped in their turn. A second signal is ignored.
         while self.running:
             self.running[-1].stop()
             self.running.pop()
@@ -68,18 +72,18 @@ class Stage:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _scratch(self):
-        """A directory that goes with the stage."""
+        """A directory that is removed with the stage."""
         folder = pathlib.Path(tempfile.mkdtemp(prefix="eyewall-web.", dir=self.scratch_parent))
         self.folders.append(folder)
-        # The workers of servers that were started by root are somebody else.
+        # If root starts a server, its workers run as another user.
         folder.chmod(0o755)
         return folder
 
     @contextlib.contextmanager
     def started(self, store):
-        """A contender with nothing in its cache, gone with all its files afterwards."""
+        """A contender with an empty cache. Afterwards it stops, and its files are removed."""
         scratch = self._scratch()
-        ground = Ground(scratch, self.server_core, self.origin.url, self.programs, self.descriptors, self.files)
+        ground = Ground(scratch, self.server_core, self.origin.url, self.programs, self.descriptors, self.files, self.certificates)
         try:
             server = self.contenders[store].start(ground)
             self.running.append(server)
@@ -93,7 +97,7 @@ class Stage:
 
     @contextlib.contextmanager
     def all_started(self):
-        """All contenders at once, by name; without those that don't start."""
+        """All contenders at once, by name, without those that fail to start."""
         with contextlib.ExitStack() as stack:
             servers = {}
             for store in self.contenders:
@@ -102,7 +106,7 @@ class Stage:
             yield servers
 
     def ready(self, servers, prepare):
-        """The servers for which something went well that comes first."""
+        """The servers for which the preparation succeeded."""
         found = {}
         for store, server in servers.items():
             with self.its_turn(store):
@@ -112,14 +116,14 @@ class Stage:
 
     @contextlib.contextmanager
     def its_turn(self, store):
-        """What fails in it is noted of the store, and ends no more than this."""
+        """If the work in this context fails, a note names the store, and only this work ends."""
         try:
             yield
         except ITS_FAULT as error:
             self.note(f"{store}: {error}")
 
     def turns(self, servers):
-        """Each server in each repetition, one after the other: repetition, store, server."""
+        """Each server in each repetition, one after the other, as repetition, store and server."""
         for repetition in self.repetitions:
             for store in servers:
                 self.tell({"progress": f"{self.words}: {store}, {repetition} of {max(self.repetitions)}"})
@@ -141,32 +145,47 @@ class Stage:
                                      "buckets": measured["buckets"]}})
 
     def fetch(self, url):
-        with urllib.request.urlopen(url, timeout=30) as response:
+        trust = ssl.create_default_context(cafile=self.client.root) if url.startswith("https:") else None
+        with urllib.request.urlopen(url, timeout=30, context=trust) as response:
             return response.read()
 
     def asked(self, path, origin=None):
-        """How often the origin was asked for a path."""
+        """The number of requests for a path at the origin."""
         return int(self.fetch(f"{(origin or self.origin).url}/asked{path}"))
 
     def reference(self, bytes_):
-        """A file with the body of an object of so many bytes."""
+        """Makes a file with the body of an object of so many bytes."""
         file = self.scratch / f"reference-{bytes_}"
         if not file.exists():
             file.write_bytes(self.fetch(f"{self.origin.url}/page/{bytes_}/reference"))
         return file
 
     def fill(self, server, path, bytes_):
-        """Puts an object into a server's cache, and sees to it that it is the origin's."""
+        """Puts an object into a server's cache, and checks that it is the origin's."""
         expected = self.reference(bytes_).read_bytes()
         for _ in range(3):
             if self.fetch(server.url + path) != expected:
                 raise Failed(f"{path} is answered by other bytes than the origin's")
 
+    def make_certificates(self):
+        """Makes a root that the client trusts, and a certificate of it for the servers, which are called localhost."""
+        self.certificates = self._scratch()
+        subprocess.run([self.programs.bench_http(), "certificate", self.certificates], check=True)
+        self.client.root = self.certificates / "ca.pem"
+
     def window(self, server, path, reference, connections, names=None, seconds=None, finishes=False):
-        """What the client measured, with what the server used of its core; every answer must have the body of a file."""
+        """The client's results, with the server's use of its core. Every response must have the body of a file."""
+        return self._with_cores(server, path, lambda: self.client.window(
+            server.url + path, reference, seconds or self.settings["seconds"], connections, names, self.settings.get("at_most"), finishes))
+
+    def handshakes(self, server, path, reference, connections, resumes):
+        """The same for connections that each carry one request."""
+        return self._with_cores(server, path, lambda: self.client.handshakes(
+            server.url + path, reference, self.settings["seconds"], connections, resumes, self.settings.get("at_most")))
+
+    def _with_cores(self, server, path, measure):
         cpu = server.cpu_seconds()
-        measured = self.client.window(server.url + path, reference, seconds or self.settings["seconds"], connections, names,
-                                      self.settings.get("at_most"), finishes)
+        measured = measure()
         measured["server_micros"] = (server.cpu_seconds() - cpu) * 1e6
         measured["failed"] = sum(measured["errors"].values())
         if measured["requests"] == 0:
@@ -174,7 +193,7 @@ class Stage:
         return measured
 
     def sound(self, store, path, measured):
-        """Sees to it that hardly anything failed, of us nothing."""
+        """Checks that hardly any request failed, and with our server none."""
         failed, requests = measured["failed"], measured["requests"]
         if failed > (0 if self.contenders[store].kind == "ours" else requests * FAILED_SHARE_MAX):
             raise Failed(f"{path}: beside {requests} answers failed {measured['errors']}")
@@ -183,7 +202,7 @@ class Stage:
         return measured
 
     def hits(self, store, server, path, bytes_, connections):
-        """A window in which nothing may reach the origin."""
+        """A window in which no request may reach the origin."""
         asked = self.asked(path)
         measured = self.sound(store, path, self.window(server, path, self.reference(bytes_), connections))
         if self.asked(path) != asked:
@@ -191,14 +210,14 @@ class Stage:
         return measured
 
     def cores(self, store, repetition, measured):
-        """Samples of what a request costs the server, and of how busy both cores were."""
+        """Samples of the server's cost of a request, and of how busy both cores were."""
         share = measured["cpu_micros"] / measured["micros"] * 100
         self.client_shares.setdefault(store, []).append(share)
         self.sample(store, repetition, cpu_per_request=measured["server_micros"] / measured["requests"] / 1e6,
                     server_core=measured["server_micros"] / measured["micros"] * 100, client_core=share)
 
     def note_the_bound(self):
-        """Says whose rates are the client's, since its core is full."""
+        """Notes the servers whose rates the client limits, since its core is full."""
         full = {store: sorted(shares)[len(shares) // 2] for store, shares in self.client_shares.items()}
         bound = [f"{store} ({share:.0f} %)" for store, share in full.items() if share >= BOUND_PERCENT]
         if bound:
@@ -213,7 +232,7 @@ def _two_cores():
 
 
 def _raise_descriptors():
-    """As many as may be: each slow client is one here and one at the server."""
+    """Raises the limit of descriptors: each slow client takes one here and one at the server."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     return most

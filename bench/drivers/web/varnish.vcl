@@ -1,6 +1,6 @@
 vcl 4.1;
 
-# All else is Varnish's own: its built-in rules, and the size of its thread pool.
+# Everything else is Varnish's default: its built-in rules, and the size of its thread pool.
 backend default {
     .host = "${origin_host}";
     .port = "${origin_port}";

@@ -1,12 +1,14 @@
-//! foyer's hybrid cache: one in memory, and files behind it for what it evicts.
+//! foyer's hybrid cache: a cache in memory, and files for the entries that it evicts.
 //!
-//! - In memory as foyer alone is set up (`memory.rs`), of the tier's size, or of an eighth of the cap where none is said. On the
-//!   disk the block engine on a directory, of the cap. Written on eviction, which is its default.
-//! - A block is a sixteenth of the cap, 16 MiB at most as by default, but has room for two typical values: larger values are
-//!   refused on the disk, and so here.
-//! - Entries on their way to the disk may take as much memory as the cap, so that none is dropped for it until then; by
-//!   default 16 MiB.
-//! - Its tasks run on a runtime of its own. A get that memory answers is not waited for; else the thread waits for the disk.
+//! - The cache in memory is set up like foyer alone (`memory.rs`). It has the size of the tier, or an eighth of the cap
+//!   if no size is given. On the disk, foyer's block engine uses a directory, up to the cap. Entries are written on
+//!   eviction, which is foyer's default.
+//! - A block is a sixteenth of the cap, at most 16 MiB (the default), but has room for two typical values. The disk
+//!   part refuses larger values, so this store does, too.
+//! - Entries on their way to the disk may take as much memory as the cap, instead of 16 MiB, so that none is dropped
+//!   for lack of this memory.
+//! - Its tasks run on a runtime of their own. A get that hits in memory doesn't wait; for any other get the thread
+//!   waits for the disk.
 
 use std::path::PathBuf;
 
@@ -26,17 +28,17 @@ use crate::version;
 
 const NAME: &str = "foyer, hybrid";
 
-/// Memory where no tier was decided on: this part of the cap.
+/// The part of the cap that is memory if the size of a tier isn't given.
 const MEMORY_PART: u64 = 8;
 
-/// A block: this part of the cap, and at most so much.
+/// A block is this part of the cap, and at most this large.
 const BLOCK_PART: u64 = 16;
 const BLOCK_BYTES_MAX: u64 = 16 << 20;
-/// With values of any size it stays so many times in the cap.
+/// Whatever the size of values, the cap holds at least so many blocks.
 const BLOCKS_MIN: u64 = 4;
 const PAGE_BYTES: u64 = 4 << 10;
 
-/// What an entry on the disk has beside its value, at most: header, lengths, the block's index.
+/// The largest size of an entry on the disk beside its value: header, lengths, the block's index.
 const HEAD_BYTES: u64 = 8 << 10;
 
 /// foyer in memory and on the disk.
@@ -98,7 +100,7 @@ impl Hybrid {
 
 impl Drop for Hybrid {
     fn drop(&mut self) {
-        // Its tasks hold the files until then. What could not be written is of no use any more.
+        // Its tasks hold the files until then. Entries that could not be written are not needed any more.
         let _ = self.runtime.block_on(self.cache.close());
     }
 }
@@ -120,7 +122,8 @@ impl Store for Hybrid {
     }
 
     fn footprint_bytes(&self) -> Result<Option<u64>> {
-        // Both parts hold entries; those on their way from one to the other are in memory, too, and not told.
+        // Both parts hold entries. Entries on their way from one to the other are in memory, too, but foyer doesn't
+        // report them.
         Ok(Some(footprint::below(&self.directory)?.bytes + self.cache.memory().usage() as u64))
     }
 }
@@ -142,7 +145,7 @@ impl Handle for &Hybrid {
         Ok(())
     }
 
-    /// Whether there was one is not looked up.
+    /// Doesn't look up whether there was an entry.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         self.cache.remove(key);
         Ok(true)

@@ -1,17 +1,19 @@
-//! Adapters of stores with heavy dependencies, so that nobody who uses the engine builds them.
+//! Adapters for stores with heavy dependencies. They are in a crate of their own, so that users of the engine don't
+//! build them.
 //!
-//! The cheap ones are in `eyewall_bench::stores`; [`ALL`] has those, too. [`HYBRID`], [`REDB`], [`ROCKSDB`] (with
-//! [`ROCKSDB_FIFO`]) and [`SQLITE`] take minutes to build, and are features that are off unless asked for: `foyer-hybrid`,
-//! `redb`, `rocksdb`, `sqlite`; `all-stores` has them all. Without its feature, a store is there and says that it is absent.
+//! The cheap stores are in `eyewall_bench::stores`; [`ALL`] has those, too. [`HYBRID`], [`REDB`], [`ROCKSDB`] (with
+//! [`ROCKSDB_FIFO`]) and [`SQLITE`] take minutes to build. They are features, off by default: `foyer-hybrid`, `redb`,
+//! `rocksdb`, `sqlite`, or `all-stores` for all. Without its feature, a store is listed as not available.
 //!
 //! ```sh
-//! export ROCKSDB_LIB_DIR=/usr/lib/x86_64-linux-gnu    # else RocksDB itself is built, which takes far longer than all else
-//! cargo test -p eyewall-bench-compare --features all-stores
+//! export ROCKSDB_LIB_DIR=/usr/lib/x86_64-linux-gnu    # without it, RocksDB itself is built, which takes by far the
+//! longest cargo test -p eyewall-bench-compare --features all-stores
 //! ```
 //!
-//! `rocksdb` wants libclang and, with `ROCKSDB_LIB_DIR`, RocksDB's library: Debian's `libclang-dev` and `librocksdb-dev`.
+//! `rocksdb` needs libclang and, with `ROCKSDB_LIB_DIR`, RocksDB's library: Debian's `libclang-dev` and
+//! `librocksdb-dev`.
 //!
-//! How each store is set up, and why, stands in `bench/BIAS.md`. Unsafe code is one call: heed's `open`.
+//! `bench/BIAS.md` says how each store is set up, and why. The only unsafe code is one call: heed's `open`.
 
 #![deny(unsafe_code)]
 
@@ -41,7 +43,7 @@ pub use self::rocksdb::{ROCKSDB, ROCKSDB_FIFO};
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::SQLITE;
 
-/// A store whose feature was not asked for.
+/// A store whose feature is off.
 #[cfg(not(all(feature = "foyer-hybrid", feature = "redb", feature = "rocksdb", feature = "sqlite")))]
 macro_rules! left_out {
     ($name:literal, $feature:literal) => {{
@@ -60,27 +62,27 @@ macro_rules! left_out {
     }};
 }
 
-/// foyer's cache in memory and on a disk; left out here.
+/// foyer's cache in memory and on a disk; not in this build.
 #[cfg(not(feature = "foyer-hybrid"))]
 pub const HYBRID: Peer = left_out!("foyer, hybrid", "foyer-hybrid");
 
-/// redb; left out here.
+/// redb; not in this build.
 #[cfg(not(feature = "redb"))]
 pub const REDB: Peer = left_out!("redb", "redb");
 
-/// RocksDB; left out here.
+/// RocksDB; not in this build.
 #[cfg(not(feature = "rocksdb"))]
 pub const ROCKSDB: Peer = left_out!("RocksDB", "rocksdb");
 
-/// RocksDB that evicts; left out here.
+/// RocksDB that evicts; not in this build.
 #[cfg(not(feature = "rocksdb"))]
 pub const ROCKSDB_FIFO: Peer = left_out!("RocksDB, FIFO", "rocksdb");
 
-/// SQLite; left out here.
+/// SQLite; not in this build.
 #[cfg(not(feature = "sqlite"))]
 pub const SQLITE: Peer = left_out!("SQLite", "sqlite");
 
-/// Every store of ours and of others that can be opened by name; each name once.
+/// All stores that can be opened by name, ours and others; each name once.
 pub const ALL: [Peer; 21] = {
     let [eyewall, copied, tier, tier_copied, tagged, files, memcached, redis, bare_copy, plain, nothing] =
         stores::PEERS;

@@ -1,8 +1,9 @@
 //! LMDB through heed, as little durable as the engine under test.
 //!
-//! Flags: `NO_SYNC | NO_META_SYNC`, with and without `WRITE_MAP`; heed opens with `NO_READ_AHEAD` unset and reader slots
-//! bound to threads (no `NO_TLS`), which is LMDB's faster way to begin a read. A get is a read transaction of its own,
-//! its value read in place. A put is a write transaction of its own, and so is a delete. LMDB does not evict: it is given a live set.
+//! Flags: `NO_SYNC | NO_META_SYNC`, with and without `WRITE_MAP`; heed opens with `NO_READ_AHEAD` unset and reader
+//! slots bound to threads (no `NO_TLS`), which is LMDB's faster way to begin a read. Each get is a read transaction,
+//! and reads the value in place. Each put and each delete is a write transaction. LMDB does not evict, so it gets a
+//! live set that fits.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use heed::{Database, Env, EnvFlags, EnvOpenOptions};
 const NAME: &str = "LMDB";
 const NAME_WRITE_MAP: &str = "LMDB, write map";
 
-/// The file that an environment is.
+/// The file of an environment.
 const FILE: &str = "data.mdb";
 
 /// Reader slots: more than the threads of any workload.
@@ -62,7 +63,7 @@ fn create(name: &'static str, place: &Place<'_>, flags: EnvFlags) -> Result<Box<
     })
 }
 
-/// Of a process there is one environment at a place at most: who has it open already is refused.
+/// A process can have at most one environment at a place: opening it again is an error.
 fn attach(name: &'static str, place: &Place<'_>, flags: EnvFlags) -> Result<Box<dyn Contender>> {
     if !place.directory.join(FILE).is_file() {
         return Err(missing(name, place.directory));
@@ -81,7 +82,8 @@ fn open(
     flags: EnvFlags,
     database: impl FnOnce(&Env) -> heed::Result<Option<Database<Bytes, Bytes>>>,
 ) -> Result<Box<dyn Contender>> {
-    // The map is address space, not a cap: room for the live set, its B+tree and the pages that a commit replaces.
+    // The map is address space, not a cap. It has room for the live set, its B+tree and the pages that a commit
+    // replaces.
     let map_bytes = (place.cap_bytes as usize * 4).next_multiple_of(1 << 20);
     let flags = EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC | flags;
     let environment = environment(place.directory, map_bytes, flags).map_err(failed)?;
@@ -124,7 +126,7 @@ impl Store for Lmdb {
         self
     }
 
-    /// A look at each value: LMDB has no call for it.
+    /// Reads every value, since LMDB has no call for this sum.
     fn populate(&self) -> Result<()> {
         let transaction = self.environment.read_txn().map_err(failed)?;
         for entry in self.database.iter(&transaction).map_err(failed)? {

@@ -1,4 +1,4 @@
-//! Caches inside one process. All hold `Arc<[u8]>` under `Box<[u8]>`, are asked by `&[u8]`, hash with foldhash and weigh
+//! Caches inside one process. All hold `Arc<[u8]>` under `Box<[u8]>`, look up by `&[u8]`, hash with foldhash, and weigh
 //! an entry by the bytes of its key and value.
 
 use std::sync::Arc;
@@ -16,13 +16,14 @@ use crate::version;
 type Key = Box<[u8]>;
 type Value = Arc<[u8]>;
 
-/// `quick_cache` as it comes.
+/// `quick_cache` with its defaults.
 pub const QUICK_CACHE: Peer = Held::<QuickCache>::PEER;
 
-/// moka's synchronous cache as it comes, except the hash.
+/// moka's synchronous cache with its defaults, except the hash.
 pub const MOKA: Peer = Held::<Moka>::PEER;
 
-/// foyer's in-memory cache with S3-FIFO, whose reads take its lock shared (its default, LRU, takes it exclusively).
+/// foyer's in-memory cache with S3-FIFO. Its reads share the lock; with LRU, the default, a read takes the lock
+/// exclusively.
 pub const FOYER: Peer = Held::<Foyer>::PEER;
 
 fn weight(key: &[u8], value: &[u8]) -> usize {
@@ -38,11 +39,11 @@ impl Weighter<Key, Value> for ByBytes {
     }
 }
 
-/// The calls that each has to have; `Held` makes a store of it.
+/// The calls that each cache needs; `Held` turns it into a store.
 trait Shelf: Sized + Send + Sync + 'static {
     const NAME: &str;
 
-    /// The crate whose version counts.
+    /// The crate whose version is reported.
     const LIBRARY: &str = Self::NAME;
 
     fn new(place: &Place<'_>) -> Self;

@@ -1,8 +1,9 @@
 //! redb: a B+tree in a file, in Rust.
 //!
-//! A get is a read transaction of its own, its value read in place in redb's page cache; a put and a delete are write
-//! transactions of their own, never made durable (`Durability::None`, which syncs nothing and gives back the pages of what
-//! was replaced). Its page cache is as large as the cap, since it reads its file by system calls. It does not evict.
+//! Each get is a read transaction, and reads the value in place in redb's page cache. Each put and each delete is a
+//! write transaction that is never made durable (`Durability::None`, which syncs nothing, and frees the pages of
+//! replaced values). The page cache is as large as the cap, since redb reads its file by system calls. It does not
+//! evict.
 
 use std::path::PathBuf;
 
@@ -44,7 +45,7 @@ impl Redb {
             .create(place.directory.join("entries.redb"))
             .map_err(failed)?;
         let store = Self { database, cap_bytes: place.cap_bytes, directory: place.directory.to_owned() };
-        // A read before the first put finds a table.
+        // Makes the table, so that a read before the first put finds it.
         let transaction = store.begin()?;
         transaction.open_table(TABLE).map_err(failed)?;
         transaction.commit().map_err(failed)?;

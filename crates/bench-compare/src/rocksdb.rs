@@ -1,12 +1,13 @@
-//! RocksDB, as it comes and as a cache.
+//! RocksDB, with its default compaction and as a cache.
 //!
-//! - `optimize_for_point_lookup`, its block cache as large as the cap; no compression, since values don't compress; a write is
-//!   not logged, so that nothing is synced. A get shows the value where it lies in the block cache or the table in memory.
-//! - As it comes, levels are merged in the background, and nothing is evicted.
-//! - With FIFO compaction, which is meant for caches, nothing is merged: files are as large as a sixteenth of the cap, and the
-//!   oldest go when all are larger than the cap together. A get asks the filter of each.
+//! - Both use `optimize_for_point_lookup` with a block cache as large as the cap, and no compression, since values
+//!   don't compress. Writes are not logged, so nothing is synced. A get passes the value in place, in the block cache
+//!   or in the memtable.
+//! - By default RocksDB merges levels in the background, and evicts nothing.
+//! - With FIFO compaction, which is meant for caches, it merges nothing. A file has a sixteenth of the cap. When all
+//!   files together exceed the cap, it deletes the oldest. A get checks the filter of each file.
 //!
-//! Files are held to the cap when one is written; what is in memory comes on top.
+//! RocksDB keeps the cap on files when it writes one. The memtables are not included.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -21,14 +22,14 @@ use eyewall_bench::store::{Handle, Place, Store, check_size};
 const NAME: &str = "RocksDB";
 const NAME_FIFO: &str = "RocksDB, FIFO";
 
-/// Files of the FIFO at its cap.
+/// Number of files of the FIFO at its cap.
 const FILES: u64 = 16;
 
-/// The table in memory as it is by default, which a small cap makes smaller.
+/// The default size of the memtable. A small cap makes it smaller.
 const TABLE_BYTES_MAX: u64 = 64 << 20;
 const TABLE_BYTES_MIN: u64 = 1 << 20;
 
-/// What its log says first.
+/// How its log begins.
 const VERSION: &str = "RocksDB version: ";
 
 /// RocksDB, merging levels.
@@ -50,7 +51,7 @@ struct Rocks {
     cap_bytes: u64,
 }
 
-/// The library that this program is linked to tells its version in the log of a database alone.
+/// The linked library reports its version only in the log of a database.
 fn look() -> Found {
     let version = || -> Option<String> {
         let directory = tempfile::tempdir().ok()?;
@@ -136,7 +137,7 @@ impl Handle for RocksHandle<'_> {
         self.store.database.put_opt(key, value, &self.writes).map_err(failed)
     }
 
-    /// A mark that the key is gone; whether there was one is not looked up.
+    /// Writes a mark that the key is gone. Doesn't look up whether there was an entry.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         self.store.database.delete_opt(key, &self.writes).map_err(failed)?;
         Ok(true)

@@ -1,11 +1,12 @@
 //! SQLite, built in by rusqlite: a table of keys and values.
 //!
-//! - `journal_mode=WAL`, `synchronous=OFF`: nothing is ever synced. The file is read through a map of twice the cap.
-//! - A connection for each reader; the writers share one behind a lock, since connections that wait for each other inside
-//!   SQLite sleep. Each statement is prepared once for each connection. Each get, put and delete is a transaction of its own.
-//! - The table is `WITHOUT ROWID` and pages have 4 KiB where an entry is smaller than a twentieth of a page; else it has row
-//!   numbers and an index, and pages have 16 KiB: so says the documentation ("Clustered Indexes and the WITHOUT ROWID
-//!   Optimization"; "Internal Versus External BLOBs").
+//! - `journal_mode=WAL`, `synchronous=OFF`: SQLite never syncs. It reads the file through a map of twice the cap.
+//! - Each reader has a connection. The writers share one behind a lock, since connections that wait for each other
+//!   inside SQLite sleep. Each connection prepares each statement once. Each get, put and delete is a transaction of
+//!   its own.
+//! - If an entry is smaller than a twentieth of a page, the table is `WITHOUT ROWID` and pages have 4 KiB. Otherwise
+//!   the table has row numbers and an index, and pages have 16 KiB. The documentation recommends this ("Clustered
+//!   Indexes and the WITHOUT ROWID Optimization"; "Internal Versus External BLOBs").
 //!
 //! It does not evict.
 
@@ -21,7 +22,7 @@ use rusqlite::Connection;
 
 const NAME: &str = "SQLite";
 
-/// Pages of small entries and of others.
+/// The size of pages for small entries, and for others.
 const PAGE_BYTES: usize = 4 << 10;
 const PAGE_BYTES_LARGE: usize = 16 << 10;
 
@@ -53,10 +54,10 @@ fn failed(failure: rusqlite::Error) -> Error {
     Error::Store { store: NAME, what: failure.to_string() }
 }
 
-/// A connection to the file, which the first one makes.
+/// A connection to the file. The first connection creates the file.
 fn connect(path: &Path, cap_bytes: u64, page_bytes: usize) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
-    // Of a file that is there already, its page size and journal mode stay as they are.
+    // An existing file keeps its page size and journal mode.
     connection.pragma_update(None, "page_size", page_bytes as i64)?;
     connection.pragma_update_and_check(None, "mmap_size", cap_bytes as i64 * 2, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
@@ -103,7 +104,7 @@ impl Store for Sqlite {
     }
 }
 
-/// One thread's connection for reading, or why there is none: the first who asks is told.
+/// One thread's connection for reading, or the error of connecting, which the first operation returns.
 struct SqliteHandle<'a> {
     store: &'a Sqlite,
     reader: std::result::Result<Connection, String>,

@@ -1,9 +1,9 @@
-//! The versions of the libraries that the adapters are built with.
+//! The versions of the libraries in the adapters.
 
-/// The versions that were built: cargo refuses to build others than this file says.
+/// The lock file. Cargo builds only the versions in it.
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
-/// A library's version as it was built; of several, the newest.
+/// The version of a library in this build; the newest, if there are several.
 pub(crate) fn of_crate(name: &str) -> Option<String> {
     let named = format!("name = \"{name}\"");
     let mut lines = LOCK.lines();

@@ -1,6 +1,7 @@
-//! Every store that is available here does what the workloads rely on; one that isn't is named, with the reason.
+//! Every store that is available here works as the workloads expect. The test names the stores that aren't available,
+//! with the reason.
 //!
-//! The heavy ones take part with `--features all-stores`.
+//! The heavy stores take part with `--features all-stores`.
 
 #![cfg(test)]
 
@@ -20,7 +21,7 @@ use eyewall_bench_compare::ALL;
 
 const CAP_BYTES: u64 = 16 << 20;
 
-/// All available stores that give back what was put.
+/// All available stores that find stored values.
 fn peers() -> Vec<Peer> {
     let found = ALL.into_iter().filter(|peer| ![BARE_COPY.name, NOTHING.name].contains(&peer.name));
     found.filter(|peer| (peer.look)().inspect_err(|why| eprintln!("{} skipped: {why}", peer.name)).is_ok()).collect()
@@ -85,7 +86,7 @@ fn what_was_overwritten_has_its_new_value_and_what_was_deleted_is_gone() {
         store.put_one(b"deleted", b"value")?;
         assert!(store.delete_one(b"deleted")?, "{}", peer.name);
         assert_eq!(store.get_one(b"deleted")?, None, "{}", peer.name);
-        // Those that don't look say true.
+        // Stores that don't look return true.
         store.delete_one(b"deleted")?;
         store.put_one(b"deleted", b"again")?;
         assert_eq!(store.get_one(b"deleted")?.as_deref(), Some(&b"again"[..]), "{}", peer.name);
@@ -98,7 +99,7 @@ fn what_was_overwritten_has_its_new_value_and_what_was_deleted_is_gone() {
 fn a_value_that_is_too_large_is_refused_as_such_and_costs_nothing() {
     let large = vec![7; CAP_BYTES as usize + 1];
     with_each(1_000, |peer, store| {
-        // Files as they are have no cap but that of their disk.
+        // For plain files, the disk is the only cap.
         if peer.name == PLAIN.name {
             return Ok(());
         }
@@ -121,7 +122,7 @@ fn values_as_large_as_said_to_be_typical_are_taken() {
     });
 }
 
-/// file-per-entry, which cleans a second late, is tested where it can be told to clean.
+/// Another test covers file-per-entry, which cleans with a delay of a second: there it can be made to clean.
 #[test]
 fn who_evicts_keeps_the_cap_and_uses_it() {
     let population = Population { objects: 4 * CAP_BYTES / 5_000, value_bytes: 5_000 };
@@ -135,7 +136,7 @@ fn who_evicts_keeps_the_cap_and_uses_it() {
             held += store.get_one(&random::key(index))?.map_or(0, |value| value.len() as u64);
         }
         eprintln!("{}: {held} bytes held, {:?} taken, of {CAP_BYTES}", peer.name, store.footprint_bytes()?);
-        // Beside the cap there is a tier, foyer's memory, or RocksDB's tables in memory.
+        // A tier, foyer's memory or RocksDB's memtables come on top of the cap.
         let near = CAP_BYTES / 2..=CAP_BYTES * 3 / 2;
         assert!(near.contains(&held), "{} holds {held} bytes", peer.name);
         let footprint = store.footprint_bytes()?.unwrap_or(CAP_BYTES);

@@ -1,4 +1,4 @@
-//! Stores that processes share, measured by the program itself; and LMDB's way of being shared.
+//! Stores that processes share, measured by the program itself; and how LMDB is shared.
 #![cfg(test)]
 
 use std::fs;
@@ -9,7 +9,7 @@ use eyewall_bench::store::Place;
 use eyewall_bench::suite::recorder::{self, Sample};
 use eyewall_bench_compare::{ALL, LMDB, LMDB_WRITE_MAP};
 
-/// One size, three processes, for as short as it goes.
+/// One size, three processes, as short as possible.
 const DEFINITION: &str = r#"
 title = "Small"
 about = "Gets."

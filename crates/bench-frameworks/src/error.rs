@@ -1,4 +1,4 @@
-//! Why nothing is served.
+//! Why the program can't serve.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// The result of everything in this crate.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
-/// Why nothing is served.
+/// Why the program can't serve.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The folder can't be served.
@@ -21,7 +21,7 @@ pub(crate) enum Error {
         /// The system's answer.
         source: io::Error,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("{what}: {source}")]
     Io {
         /// The attempt.

@@ -1,8 +1,9 @@
-//! `bench-frameworks`: one folder, served by a web framework as its users serve files with it, for the server's benchmark.
+//! `bench-frameworks`, for the server's benchmark: serves one folder with a web framework, in the way that the
+//! framework's users serve files.
 //!
-//! Every server answers `GET /files/NAME` by the file NAME of the folder, on as many worker threads as it is told, without a log. It
-//! prints its address on its first line, and ends on SIGTERM or SIGINT. `bench/drivers/web` runs them; nothing of the product depends
-//! on this crate, and no other benchmark is linked with what it depends on.
+//! Every server answers `GET /files/NAME` with the file NAME of the folder, on the given number of worker threads,
+//! without a log. It prints its address on its first line, and ends on SIGTERM or SIGINT. `bench/drivers/web` runs the
+//! servers. Nothing of the product depends on this crate, and no other benchmark is linked with its dependencies.
 
 #![forbid(unsafe_code)]
 
@@ -27,14 +28,14 @@ use crate::serving::Serving;
 #[derive(Debug, Parser)]
 #[command(name = "bench-frameworks", version)]
 struct Arguments {
-    /// By which framework, and what of it
+    /// The framework, and its way to serve files
     #[arg(long, value_name = "NAME")]
     server: Server,
     #[command(flatten)]
     serving: Serving,
 }
 
-/// What serves. The names are those of the records.
+/// The servers. The names are those of the records.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Server {
     /// Rocket, a route that opens a `NamedFile`

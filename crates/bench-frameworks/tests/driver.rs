@@ -1,5 +1,5 @@
-//! The driver of workloads over HTTP with this crate's program: in the tiniest form, it measures all that `served-files` defines, and a record
-//! of it is sound.
+//! The driver of workloads over HTTP, with this crate's program: at the smallest size it measures everything that
+//! `served-files` defines, and the record is sound.
 
 #![cfg(test)]
 
@@ -11,7 +11,7 @@ use std::path::Path;
 #[test]
 fn every_server_that_is_defined_is_measured() {
     let program = Path::new(env!("CARGO_BIN_EXE_bench-frameworks"));
-    // The client is another crate's, and lies beside this one where all crates are tested.
+    // The client is in another crate. Its program lies beside this one if all crates are tested.
     let client = program.with_file_name("bench-http");
     drivers::pass("ServedFiles", &[("BENCH_HTTP_PROGRAM", &client), ("BENCH_FRAMEWORKS_PROGRAM", program)]);
 }

@@ -1,5 +1,5 @@
-//! Every server answers as the benchmark takes it for granted: a file by its bytes and its length, anything else not at all; on the
-//! port that its first line names; until it is told to end.
+//! Every server answers as the benchmark expects. It sends the bytes and the length of a file, and refuses everything
+//! else, on the port that its first line names, until a signal ends it.
 
 #![cfg(test)]
 
@@ -19,7 +19,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_bench-frameworks");
 const SERVERS: [&str; 5] =
     ["rocket-namedfile", "rocket-eyewall", "tower-http-servedir", "tower-eyewall", "actix-files"];
 const OURS: [&str; 2] = ["rocket-eyewall", "tower-eyewall"];
-/// An awaited event comes soon, or never.
+/// A test gives up waiting after this time.
 const PATIENCE: Duration = Duration::from_mins(1);
 const SMALL: &[u8] = b"a small file";
 
@@ -55,13 +55,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // One that has ended can't be killed, and needn't.
+        // If it has already ended, there is nothing to kill.
         let _ = self.started.process.kill();
         let _ = self.started.process.wait();
     }
 }
 
-/// A folder with a small file, and one that no buffer holds.
+/// A folder with a small file, and a file that is larger than any buffer.
 fn folder() -> (TempDir, Vec<u8>) {
     let folder = tempfile::tempdir().expect("a folder");
     let large: Vec<u8> = (0..3_000_001_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -75,7 +75,7 @@ fn every_server_answers_by_the_bytes_of_a_file_and_their_length() {
     let (folder, large) = folder();
     for name in SERVERS {
         let server = Server::start(name, folder.path());
-        // A file is cached after the first request, or the second.
+        // A file is cached after the first or the second request.
         for _ in 0..3 {
             for (path, bytes) in [("/files/small.bin", SMALL), ("/files/large.bin", &large)] {
                 let (head, body) = server.get(path);
@@ -100,7 +100,7 @@ fn a_volume_has_what_was_asked_for() {
             eyewall_files::FileCache::new(cache).contains(folder.path().join("small.bin")).expect("a file")
         };
         assert!(!has(), "{name}");
-        // A file that was just written isn't kept.
+        // A file that was just written isn't stored.
         let deadline = Instant::now() + PATIENCE;
         while server.get("/files/small.bin").1 == SMALL && !has() {
             assert!(Instant::now() < deadline, "{name} keeps nothing");

@@ -6,7 +6,7 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 /// Why a program of this crate gives up. Failures during the measurement are counted instead.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The system refused.
+    /// A system call failed.
     #[error("{what}: {source}")]
     Io {
         /// The attempted operation, with the path or the address.
@@ -15,14 +15,25 @@ pub(crate) enum Error {
         source: std::io::Error,
     },
     /// An address can't be used.
-    #[error("{given}: {what}; an address is http://HOST:PORT and, for `load`, a path")]
+    #[error("{given}: {what}; an address is http://HOST:PORT and, for `load`, a path; `load` takes https, too")]
     Address {
         /// As it was given.
         given: String,
         /// The fault.
         what: String,
     },
-    /// Separate bodies for too many numbers.
+    /// TLS without a root certificate, or the reverse.
+    #[error("an address of https needs --ca, and only such an address takes it")]
+    Root,
+    /// TLS can't begin.
+    #[error("{what}: {why}")]
+    Tls {
+        /// The attempted operation.
+        what: String,
+        /// The library's answer.
+        why: String,
+    },
+    /// Too many numbers with separate bodies.
     #[error("{file}: it has a file for each number; --names has to say how many there are, {most} at most")]
     Names {
         /// As it was given.
@@ -33,7 +44,7 @@ pub(crate) enum Error {
     /// A store could not be opened.
     #[error("opening the store: {0}")]
     Store(#[from] eyewall_bench::error::Error),
-    /// A first response that is not the expected one.
+    /// A first response differs from the expected one.
     #[error("the first answer on connection {connection} {what}, so there is nothing to measure")]
     FirstAnswer {
         /// Counted from 1.

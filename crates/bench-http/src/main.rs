@@ -1,13 +1,14 @@
 //! `bench-http`: the server benchmark's own programs: a client, an origin, and the bare servers to compare with.
 //!
-//! `load` asks, and tells what it got as one line of JSON. `serve` is hyper with the answers of a cache's hits in memory,
-//! `proxy` is hyper before an origin, each with nothing else: what they cost is what hyper costs. `store` is a page cache on
-//! a store of the engine's benchmark. `origin` is whom all contenders ask. The four servers have one thread, print their
-//! address on their first line, and end with their standard input. `bench/drivers/web` runs all of them; nothing of the product
-//! depends on this crate.
+//! `load` sends requests, and prints the results as one line of JSON. `serve` answers from memory, like a cache's hits,
+//! and `proxy` forwards to an origin. Both use only hyper, so they show the cost of hyper. `store` is a page cache on a
+//! store of the engine's benchmark. `origin` is the origin of all contenders. The four servers have one thread, print
+//! their address on their first line, and end with their standard input. `bench/drivers/web` runs all of them. Nothing
+//! of the product depends on this crate.
 
 #![forbid(unsafe_code)]
 
+mod certificate;
 mod error;
 mod listen;
 mod load;
@@ -30,13 +31,15 @@ use crate::error::Result;
 enum Command {
     /// Answer /page/BYTES/NAME as a cache answers a hit, from memory
     Serve,
-    /// Pass every request on to an origin, and its answer back
+    /// Forward every request to an origin, and its response to the client
     Proxy(proxy::Arguments),
     /// Cache pages in a store of the engine's benchmark
     Store(store::Arguments),
-    /// Be the origin of all contenders, and count what it is asked for
+    /// Be the origin of all contenders, and count the requests
     Origin,
-    /// Ask for one object or many, and print what came of it as JSON
+    /// Make certificates for measurements over TLS
+    Certificate(certificate::Arguments),
+    /// Request one object or many, and print the results as JSON
     Load(load::Arguments),
 }
 
@@ -56,6 +59,7 @@ fn run(command: Command) -> Result<()> {
         Command::Proxy(arguments) => proxy::run(&arguments),
         Command::Store(arguments) => store::run(&arguments),
         Command::Origin => origin::run(),
+        Command::Certificate(arguments) => certificate::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
     }
 }

@@ -1,9 +1,9 @@
 //! A page cache on a store of the engine's benchmark: the same server on a volume of Eyewall and on a file for each entry.
 //!
-//! What a store is faster by, a page isn't: beside a look-up, a request costs what HTTP and the kernel cost. Entries hold
-//! bodies; the fields of an answer are those of the bare server. A value is copied once into the answer, whatever the store,
-//! since the benchmark's stores lend their bytes: a server made for one of them needs no such copy (`eyewall serve` has
-//! none, and a server of files reads into the answer).
+//! A faster store makes a page faster by less, since HTTP and the kernel take most of the time of a request. Entries
+//! hold bodies; the fields of a response are those of the bare server. With every store, a value is copied once into
+//! the response, since the benchmark's stores only lend their bytes. A server made for one store needs no such copy:
+//! `eyewall serve` makes none, and a file server reads into the response.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,15 +22,15 @@ use crate::origin_client::Origin;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Whom to ask for what isn't stored, as http://HOST:PORT
+    /// The origin for pages that aren't stored, as http://HOST:PORT
     origin: Uri,
-    /// What the entries are kept in
+    /// The store for the entries
     #[arg(long)]
     store: Kind,
-    /// An empty directory for it
+    /// An empty directory for the store
     #[arg(long, value_name = "DIR")]
     directory: PathBuf,
-    /// How much it may hold, in MiB
+    /// The cap of the store in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     cap: u64,
     /// Bytes of a typical object
@@ -46,7 +46,7 @@ enum Kind {
     FilePerEntry,
 }
 
-/// Answers until standard input ends.
+/// Serves until standard input ends.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let origin = Origin::at(&arguments.origin)?;
     let (cap_bytes, value_bytes) = (arguments.cap << 20, arguments.typical);
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// A store that is used until the process ends, which is how all servers of this program end.
+/// The store is used until the process ends, so it is never dropped.
 fn until_the_end<S: Store>(store: S) -> &'static S {
     Box::leak(Box::new(store))
 }
@@ -73,9 +73,9 @@ fn serve<H: Handle + Send + 'static>(name: &str, handle: H, origin: Origin) -> R
 }
 
 struct Pages<H> {
-    /// Of the one thread there is.
+    /// The handle of the only thread.
     handle: Mutex<H>,
-    /// For their fields.
+    /// For the fields of responses.
     objects: Objects,
     origin: Origin,
 }
@@ -109,7 +109,7 @@ impl<H: Handle + Send> Pages<H> {
         Ok(body)
     }
 
-    /// The origin's body, which is stored now; or the status to answer by.
+    /// Fetches the body from the origin and stores it; or the status for the client.
     async fn fetched(&self, key: &str, request: Request<Incoming>) -> std::result::Result<Bytes, StatusCode> {
         let response = self.origin.answer(request).await.ok_or(StatusCode::BAD_GATEWAY)?;
         if response.status() != StatusCode::OK {
@@ -118,7 +118,7 @@ impl<H: Handle + Send> Pages<H> {
         let body = response.into_body().collect().await.map_err(|_| StatusCode::BAD_GATEWAY)?.to_bytes();
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(failure) = handle.put(key.as_bytes(), &body) {
-            // The page is still there; the benchmark finds out that it is never a hit.
+            // The client still gets the page; the benchmark notices if a page is never a hit.
             eprintln!("bench-http: {failure}");
         }
         Ok(body)

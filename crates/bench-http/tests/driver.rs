@@ -1,5 +1,5 @@
-//! The driver of workloads over HTTP keeps its promises with this crate's program: it measures all that is defined, names a missing server
-//! with the reason, and leaves no file and no process behind when a signal interrupts it.
+//! The driver of workloads over HTTP, with this crate's program: it measures all that is defined, names a missing
+//! server with the reason, and leaves no file and no process behind if a signal interrupts it.
 
 #![cfg(test)]
 

@@ -1,5 +1,5 @@
-//! The client asks servers that behave and servers that don't: what it counts, what it calls a failure, and when it refuses
-//! to measure at all.
+//! The client sends requests to good and faulty servers. The tests show what it counts, what it calls a failure, and
+//! when it refuses to measure.
 
 #![cfg(test)]
 
@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Longer than the shortest of windows.
+/// Longer than the shortest window.
 const LATE: Duration = Duration::from_millis(20);
 const BODY: &[u8] = b"hello";
 const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// Of an answer: the connection ends with it.
+/// At the end of an answer: the server ends the connection after it.
 const END: char = '\u{4}';
 
-/// A server that plays the same script on each connection: one answer after another, then the last of them again and again.
-/// It ends the connection instead of an empty answer, and after one that ends with [`END`].
+/// A server that plays the same script on each connection: one answer after another, then the last one again and again.
+/// Instead of an empty answer, and after an answer that ends with [`END`], it ends the connection.
 struct Scripted {
     address: SocketAddr,
     /// The first lines of all requests.
@@ -42,7 +42,7 @@ impl Scripted {
         Self { address, asked }
     }
 
-    /// The client's run over one connection, of at most so many requests.
+    /// A run of the client over one connection, with at most so many requests.
     fn load(&self, at_most: u32) -> Output {
         load(self.address, "/page", &["--connections", "1", "--seconds", "60", "--at-most", &at_most.to_string()])
     }
@@ -54,7 +54,7 @@ fn play(mut stream: TcpStream, script: &[String], heard: &Mutex<Vec<String>>) {
         heard.lock().expect("no panic").push(line);
         let answer = &script[step.min(script.len() - 1)];
         let ends = answer.is_empty() || answer.ends_with(END);
-        // Each part is a write of its own.
+        // Writes each part by itself.
         let written = answer.trim_end_matches(END).split('|').all(|part| stream.write_all(part.as_bytes()).is_ok());
         if ends || !written {
             return;
@@ -73,8 +73,8 @@ fn request(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()?.lines().next().map(str::to_owned)
 }
 
-/// From now on the port refuses, and is nobody else's while the listener lives. To drop it isn't enough: a process that
-/// another test is about to start may have it for a moment, too.
+/// From now on the port refuses connections, and no other program can bind it while the listener lives. Dropping the
+/// listener isn't enough: a process that another test is starting may hold it for a moment, too.
 fn stop_listening(listener: &TcpListener) {
     rustix::net::shutdown(listener, rustix::net::Shutdown::Both).expect("a listener");
 }
@@ -87,7 +87,7 @@ fn load(address: SocketAddr, path: &str, options: &[&str]) -> Output {
     command.output().expect("bench-http")
 }
 
-/// The line of a run that measured.
+/// The output line of a successful run.
 fn line(output: &Output) -> Value {
     assert!(output.status.success(), "{output:?}");
     let text = std::str::from_utf8(&output.stdout).expect("text");
@@ -101,7 +101,7 @@ fn refusal(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("text")
 }
 
-/// The counts if the first answer is good, the second isn't, and the loop goes on with a new connection.
+/// The counts if the first answer is good, the second is faulty, and the loop goes on with a new connection.
 fn errors_of(second: &str) -> Value {
     let line = line(&Scripted::start(&[GOOD, second]).load(3));
     assert_eq!(line["errors"].as_object().map(serde_json::Map::len), Some(1), "{line}");
@@ -130,7 +130,7 @@ fn each_time_lies_in_a_bucket() {
 
 #[test]
 fn a_connection_for_each_request_asks_nothing_before_the_clock() {
-    // The server ends each connection after one answer, and would say something else in a second.
+    // The server ends each connection after one answer. A second answer would be different.
     let server = Scripted::start(&[GOOD, ""]);
     let line =
         line(&load(server.address, "/", &["--anew", "--connections", "3", "--seconds", "60", "--at-most", "20"]));
@@ -162,7 +162,7 @@ fn requests_on_connections_of_their_own_fail_one_by_one() {
 
 #[test]
 fn the_last_answers_are_waited_for() {
-    // Two requests are on their way when the last may be sent.
+    // Two requests are under way when the last one may be sent.
     let slow: String = GOOD.chars().flat_map(|char| [char, '|']).collect();
     let server = Scripted::start(&[GOOD, &slow]);
     let line = line(&load(server.address, "/", &["--connections", "3", "--seconds", "60", "--at-most", "5"]));
@@ -224,7 +224,7 @@ fn a_server_that_closes_after_an_answer_is_asked_on_another_connection() {
 
 #[test]
 fn what_fails_is_counted_by_its_kind() {
-    // Each new connection begins with the good answer: of three requests the first and the third fail.
+    // Each new connection begins with the good answer: the first and the third of three requests fail.
     assert_eq!(errors_of(""), serde_json::json!({"read": 2}));
     for cut in ["HTTP/1.1 200 OK\r\nCont", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"] {
         assert_eq!(errors_of(&format!("{cut}{END}")), serde_json::json!({"read": 2}));
@@ -245,7 +245,7 @@ fn an_answer_that_never_becomes_whole_is_a_failure() {
 
 #[test]
 fn answers_that_are_on_their_way_when_the_time_is_over_count_where_they_are_waited_for() {
-    // The server answers the second request when the client has long been without time.
+    // The server answers the second request long after the end of the client's window.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let server = std::thread::spawn(move || {
@@ -272,7 +272,8 @@ fn a_server_that_is_gone_ends_the_window() {
     let address = listener.local_addr().expect("an address");
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
-        // Nobody listens any more when the first request is answered; after the second the connection ends, too.
+        // When the first request is answered, nothing listens any more. After the second request the connection ends,
+        // too.
         stop_listening(&listener);
         request(&mut stream).expect("a request");
         stream.write_all(GOOD.as_bytes()).expect("an answer");

@@ -1,5 +1,5 @@
-//! The bare servers and the origin answer as the benchmark takes it for granted: the same bytes, the fields of a hit, and
-//! honest counts.
+//! The bare servers and the origin answer as the benchmark expects: with the same bytes, the fields of a hit, and
+//! correct counts.
 
 #![cfg(test)]
 
@@ -14,7 +14,7 @@ use started::Started;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bench-http");
 
 struct Server {
-    /// The server ends with it.
+    /// Dropping it ends the server.
     input: Option<ChildStdin>,
     started: Started,
 }
@@ -87,7 +87,7 @@ fn server_origin_and_proxy_give_the_same_bytes() {
     let (passed_on, through) = proxy.get("/page/100000/x");
     assert_eq!(body, through);
     assert_eq!(body, Server::start(&["serve"]).get("/page/100000/x").1);
-    // Nothing is added: neither of the two is a cache.
+    // No fields are added, since neither of the two is a cache.
     for head in [head, passed_on] {
         assert!(head.contains("\r\netag: \"100000\"\r\n") && !head.contains("\r\nage:"), "{head}");
     }
@@ -108,7 +108,7 @@ fn a_page_cache_asks_the_origin_once_whatever_its_store() {
         assert_eq!((body.len(), &body), (9689, &again));
         assert_eq!(body, origin.get("/page/9689/y").1);
         assert_eq!(origin.asked(&name), "1", "{store}");
-        // The same fields in a hit, in a miss and from the bare server, which has it cheapest.
+        // A hit, a miss and the bare server, which does the least work, send the same fields.
         let without_date =
             |head: &str| head.lines().filter(|line| !line.starts_with("date: ")).collect::<Vec<_>>().join(" ");
         assert_eq!(without_date(&first), without_date(&second));
@@ -150,7 +150,7 @@ fn the_origin_counts_what_it_was_asked_for() {
 #[test]
 fn a_proxy_whose_origin_is_gone_says_so() {
     let origin = TcpListener::bind("127.0.0.1:0").expect("a port");
-    // The port is still ours, and refuses.
+    // The test still holds the port, which refuses connections.
     rustix::net::shutdown(&origin, rustix::net::Shutdown::Both).expect("a listener");
     let proxy = Server::start(&["proxy", &format!("http://{}", origin.local_addr().expect("an address"))]);
     assert!(proxy.get("/page/1/x").0.starts_with("http/1.1 502 "));

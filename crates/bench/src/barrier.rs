@@ -1,4 +1,5 @@
-//! Lets processes begin together: a barrier that lies in a volume of its own, in shared memory.
+//! A barrier at which processes wait for each other, so that they begin together. It is a volume of its own, in shared
+//! memory.
 
 use std::path::Path;
 use std::thread;
@@ -12,27 +13,28 @@ use crate::error::{Error, Result};
 /// Room for the slots of some hundred processes.
 const SIZE_BYTES: u64 = 64 << 20;
 
-/// From the start's announcement to the start: all have seen it by then, and sleep.
+/// Time between the announcement of a start and the start. By the start, all processes have seen the announcement, and
+/// sleep.
 const AHEAD_NS: u64 = 50_000_000;
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// How long is waited for processes to arrive.
+/// How long the watching process waits for the others to arrive.
 const ARRIVE_WITHIN_NS: u64 = 60_000_000_000;
 
-/// Rounds of waiting for each other. Counted arrivals and announced starts are entries.
+/// Processes wait for each other in rounds. The count of arrivals and the announced start of a round are entries.
 #[derive(Debug)]
 pub struct Barrier {
     cache: Cache,
 }
 
 impl Barrier {
-    /// Opens the barrier at `path`; the first to do so creates it.
+    /// Opens the barrier at `path`; the first process to do so creates it.
     pub fn open(path: &Path) -> Result<Self> {
         Ok(Self { cache: Options::new().size(SIZE_BYTES).open(path)? })
     }
 
-    /// For those that begin together: arrives, waits for the start of `round`, and returns when it has come.
+    /// For processes that begin together: arrives, and returns at the start of `round`.
     pub fn arrive(&self, round: u64) -> Result<()> {
         self.cache.increment(format!("arrived {round}"), 1, &Counter::new())?;
         let start_ns = poll(
@@ -43,7 +45,7 @@ impl Barrier {
         Ok(())
     }
 
-    /// For the one that watches: waits until so many have arrived, and announces the start.
+    /// For the process that watches: waits until so many have arrived, and announces the start.
     pub fn start(&self, round: u64, processes: u64) -> Result<()> {
         let key = format!("arrived {round}");
         let arrived = || -> Result<u64> { Ok(self.cache.peek(&key)?.and_then(|hit| word(&hit)).unwrap_or(0)) };
@@ -61,7 +63,7 @@ fn word(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// Looks now and then until there is something.
+/// Polls until there is a value.
 fn poll<T>(mut look: impl FnMut() -> Result<Option<T>>, missing: impl Fn() -> String) -> Result<T> {
     let deadline_ns = now_ns() + ARRIVE_WITHIN_NS;
     while now_ns() < deadline_ns {

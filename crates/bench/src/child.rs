@@ -1,6 +1,7 @@
-//! Processes of this program that it starts itself, for measurements that need a process of their own.
+//! Child processes that run this program again, for measurements that need a process of their own.
 //!
-//! They talk over pipes: the child says `ready`, the parent `go`, the child its result. A child that fails says why in its last line.
+//! They talk over pipes: the child says `ready`, the parent says `go`, and the child answers with its result. If a
+//! child fails, its last line says why.
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -10,45 +11,46 @@ use std::sync::OnceLock;
 use crate::clock::Lap;
 use crate::error::{Error, Result};
 
-/// Does the work of a child. It reports a failure to its parent alone.
+/// Does the work of a child. It reports a failure only to its parent.
 pub fn work(work: impl FnOnce() -> Result<()>) -> ExitCode {
     match work() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // A parent that is gone doesn't miss it.
+            // If the parent is gone, nobody needs the report.
             let _ = say(&format!("{FAILED}{failure}"));
             ExitCode::FAILURE
         }
     }
 }
 
-/// Tells the parent.
+/// Sends a line to the parent.
 pub(crate) fn say(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::io("answer the parent"))
 }
 
-/// Waits for the parent's word; false: there will be none any more.
+/// Waits for the parent's `go`; false if none will come any more.
 pub(crate) fn hear() -> Result<bool> {
     hear_words().map(|words| words.is_some())
 }
 
-/// Waits for a line of the parent's; `None`: there will be none any more.
+/// Waits for a line of the parent; `None` if none will come any more.
 pub(crate) fn hear_words() -> Result<Option<String>> {
     let mut line = String::new();
     let bytes = std::io::stdin().read_line(&mut line).map_err(Error::io("wait for the parent's word"))?;
     Ok((bytes > 0).then(|| line.trim_end().to_owned()))
 }
 
-/// The start of the last line of a child that failed.
+/// How the last line of a failed child begins.
 const FAILED: &str = "failed: ";
 
-/// The program to start as a child, if it isn't this one.
+/// The program to start as a child, if not this one.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Lets children be another program, which has to know their tasks: for tests, whose own program doesn't.
+/// Sets another program to start as children. It has to know their tasks. Tests need this, since their own program
+/// doesn't know them.
 pub fn start_children_as(program: &Path) {
-    // A second call sets the same.
+    // A second call sets the same program.
     let _ = PROGRAM.set(program.to_owned());
 }
 
@@ -56,13 +58,13 @@ pub fn start_children_as(program: &Path) {
 #[derive(Debug)]
 pub struct Worker {
     process: Child,
-    /// `None`: it was told that there is nothing more to do.
+    /// `None` after the child was told that there is nothing more to do.
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
 }
 
 impl Worker {
-    /// Starts this program again with the words of a task.
+    /// Starts this program again, with the words of a task as arguments.
     pub fn start(arguments: &[String]) -> Result<Self> {
         let program = match PROGRAM.get() {
             Some(program) => program.clone(),
@@ -81,7 +83,7 @@ impl Worker {
         Ok(Self { process, to: Some(to), from: BufReader::new(from) })
     }
 
-    /// The child's next line; an error if it failed or ended instead.
+    /// The child's next line; an error if the child failed or ended instead.
     pub fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         let bytes = self.from.read_line(&mut line).map_err(Error::io("listen to a child"))?;
@@ -100,13 +102,13 @@ impl Worker {
         self.tell("go")
     }
 
-    /// Tells the child these words.
+    /// Sends these words to the child.
     pub fn tell(&mut self, words: &str) -> Result<()> {
         let Some(to) = &mut self.to else {
             return Err(Error::Child(format!("it was told to end before {words:?}")));
         };
         match to.write_all(format!("{words}\n").as_bytes()) {
-            // It has ended; its last line or its status says why.
+            // The child has ended; its last line or its status says why.
             Err(failure) if failure.kind() == ErrorKind::BrokenPipe => {
                 self.line().and_then(|line| Err(Error::Child(format!("it said {line:?} and ended"))))
             }
@@ -114,27 +116,27 @@ impl Worker {
         }
     }
 
-    /// The numbers of the child's last line.
+    /// The numbers in the child's next line.
     pub fn numbers<const N: usize>(&mut self) -> Result<[u64; N]> {
         let line = self.line()?;
         let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
         numbers.try_into().map_err(|_| Error::Invalid(format!("a child answered {line:?}")))
     }
 
-    /// The lap that the child reports.
+    /// The lap in the child's next line.
     pub fn lap(&mut self) -> Result<Lap> {
         let [operations, begin_ns, end_ns] = self.numbers()?;
         Ok(Lap { operations, begin_ns, end_ns })
     }
 
-    /// Lets the child end by itself: it hears that there is nothing more to do.
+    /// Tells the child that there is nothing more to do, so that it ends by itself.
     pub fn end(&mut self) -> Result<()> {
         drop(self.to.take());
         let status = self.process.wait().map_err(Error::io("wait for a child"))?;
         if status.success() {
             return Ok(());
         }
-        // Its last line says why, or its status.
+        // The child's last line, or its status, says why.
         loop {
             self.line()?;
         }
@@ -149,7 +151,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It may have ended already; then there is nothing to kill.
+        // The child may have ended already; then there is nothing to kill.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,21 +1,22 @@
-//! The machine's monotonic clock, comparable between processes, and what is kept of its readings.
+//! The machine's monotonic clock, whose readings can be compared between processes, and the results of measuring with
+//! it.
 
 use hdrhistogram::Histogram;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::{Error, Result};
 
-/// Latencies up to a minute, to three digits.
+/// Histograms hold latencies up to a minute, to three digits.
 const LATENCY_NS_MAX: u64 = 60_000_000_000;
 
-/// Nanoseconds since some point before this boot's first process.
+/// Nanoseconds since a point in time before the first process of this boot.
 #[inline]
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// What some threads did in a stretch of time.
+/// The operations of some threads, and the time that they took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lap {
     /// Operations done.
@@ -27,7 +28,7 @@ pub struct Lap {
 }
 
 impl Lap {
-    /// Both laps as one: of two threads or processes that ran beside each other.
+    /// Merges the laps of two threads or processes that ran at the same time.
     pub fn join(self, other: Self) -> Self {
         Self {
             operations: self.operations + other.operations,

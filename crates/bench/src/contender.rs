@@ -1,6 +1,6 @@
-//! Every store, whatever its type, doing the work of the benchmark.
+//! The work of the benchmark, on any store, whatever its type.
 //!
-//! The loops are generic and compiled for each store: no call through a table within what is timed.
+//! The loops are generic and compiled for each store, so the timed part makes no call through a table.
 
 use std::hint::black_box;
 use std::thread;
@@ -27,92 +27,95 @@ pub trait Contender: Send + Sync {
     /// The name in records.
     fn name(&self) -> &'static str;
 
-    /// Makes room by itself.
+    /// Whether the store makes room by itself.
     fn evicts(&self) -> bool;
 
-    /// Bytes that it takes now, where somebody can tell.
+    /// Bytes that the store takes now; `None` if nothing can tell.
     fn footprint_bytes(&self) -> Result<Option<u64>>;
 
-    /// Bytes of the entries that can be got, headers included, where the store tells.
+    /// Bytes of the entries that a get can find, headers included; `None` if the store doesn't tell.
     fn live_bytes(&self) -> Result<Option<u64>>;
 
-    /// The value of a key, by a handle of its own: not for what is timed.
+    /// The value of a key. It opens a handle for this call, so don't time it.
     fn get_one(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
-    /// Stores a value, by a handle of its own.
+    /// Stores a value. It opens a handle for this call.
     fn put_one(&self, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// Removes an entry, by a handle of its own; false where there was none, as far as the store can tell.
+    /// Removes an entry. It opens a handle for this call. False if there was no entry, as far as the store can tell.
     fn delete_one(&self, key: &[u8]) -> Result<bool>;
 
     /// Puts a population.
     fn fill(&self, population: Population) -> Result<()>;
 
-    /// Puts again the part that a cache has dropped of a population though there is room, as it may when a bucket of its index is
-    /// full.
+    /// Puts again the objects of a population that a cache has dropped although it has room. This may happen when a
+    /// bucket of its index is full.
     fn complete(&self, population: Population) -> Result<()>;
 
-    /// Reads every object of a population once, touching each page, and checks that it is the object's own value.
-    /// Populates this process's map of the store.
+    /// Reads every object of a population once, touches each page, and checks that the value is the object's own. This
+    /// populates the map of the store in this process.
     fn check(&self, population: Population) -> Result<()> {
         self.check_part(population, 0, 1)
     }
 
-    /// As [`Contender::check`], but reads one of `parts` of the objects; the map is populated as a whole.
+    /// As [`Contender::check`], but reads only one of `parts` parts of the objects. It populates the whole map.
     fn check_part(&self, population: Population, part: u64, parts: u64) -> Result<()>;
 
-    /// Gets by several threads, which must hit.
+    /// Gets by several threads. All of them have to hit.
     fn gets(&self, gets: &Gets) -> Result<Lap>;
 
-    /// The same from a moment of the machine's clock on, for processes that begin together. A late one ends with the others.
+    /// The same, from a given moment of the machine's clock on, for processes that begin together. A process that
+    /// begins late ends with the others.
     fn gets_from(&self, gets: &Gets, begin_ns: u64) -> Result<Lap>;
 
-    /// Puts by one thread: new objects, or random old ones where the store does not evict.
+    /// Puts by one thread: new objects, or random old ones if the store does not evict.
     fn puts(&self, puts: &Puts) -> Result<PutLap>;
 
     /// Puts distinct objects of the given sizes.
     fn sweep(&self, sizes: &[usize], batch: usize) -> Result<Swept>;
 
-    /// Puts the most popular objects of some traffic, as many as make up so many bytes, by as many threads as the traffic has.
+    /// Puts the most popular objects of some traffic, up to so many bytes in total, by as many threads as the traffic
+    /// has.
     fn fill_for(&self, traffic: &Traffic, bytes: u64) -> Result<()>;
 
     /// Gets, puts and deletes by several threads.
     fn traffic(&self, traffic: &Traffic, positions: &Positions, length: Length) -> Result<TrafficLap>;
 
-    /// Waits until the store has done what it does in the background, so that nobody else's turn pays for it.
+    /// Waits until the store has finished its background work, so that this work doesn't slow down the turn of another
+    /// store.
     fn settle(&self) -> Result<()>;
 
-    /// Replays a trace by one thread: a miss puts the object.
+    /// Replays a trace in one thread. After a miss it puts the object.
     fn replay(&self, requests: &[Request]) -> Result<Replayed>;
 
-    /// Stands before a directory of files for several readers.
+    /// Acts as the cache in front of a directory of files, for several readers.
     fn serve_files(&self, reads: &Reads<'_>) -> Result<ReadLap>;
 }
 
-/// What a thread of puts did.
+/// The puts of a thread.
 #[derive(Debug, Clone)]
 pub struct PutLap {
-    /// How many, in what time.
+    /// How many puts, in what time.
     pub lap: Lap,
-    /// Index of the first object not put.
+    /// Index of the first object that was not put.
     pub next: u64,
     /// Nanoseconds of each put, from one clock reading to the next.
     pub latency_ns: Histogram<u64>,
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Clone, Default)]
 pub struct Swept {
     /// The seconds of each batch.
     pub seconds: Vec<f64>,
-    /// Objects that the store refused as too large; the others are in it, or were.
+    /// Objects that the store refused as too large. It accepted all others.
     pub refused: usize,
     /// Their bytes.
     pub refused_bytes: usize,
 }
 
 impl Swept {
-    /// The seconds of all batches.
+    /// The seconds of all batches together.
     pub fn all_seconds(&self) -> f64 {
         self.seconds.iter().sum()
     }

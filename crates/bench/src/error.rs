@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 /// The result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a benchmark could not be run. A missed bar is no error: it is recorded.
+/// Why a benchmark could not run. A missed bar is not an error: it is recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file, directory or process could not be used.
     #[error("{what}: {source}")]
     Io {
-        /// The attempt, with the path.
+        /// The attempted operation, with the path.
         what: String,
         /// The system's answer.
         source: std::io::Error,
     },
-    /// The engine refused.
+    /// The engine returned an error.
     #[error("eyewall: {0}")]
     Engine(#[from] eyewall::Error),
-    /// A peer refused.
+    /// A peer returned an error.
     #[error("{store}: {what}")]
     Store {
         /// Which store.
@@ -29,7 +29,7 @@ pub enum Error {
         /// Its message.
         what: String,
     },
-    /// A store doesn't take values of this size, or has no room for it now. What it holds is as it was.
+    /// A store doesn't accept values of this size, or has no room now. Its content is unchanged.
     #[error("{store} refuses a value of {value_bytes} bytes; give it a larger cap, or smaller values")]
     Refused {
         /// Which store.
@@ -47,7 +47,7 @@ pub enum Error {
         /// The fault.
         what: String,
     },
-    /// A definition of a workload is not one.
+    /// The definition of a workload is wrong.
     #[error("{path}: {what}", path = path.display())]
     Definition {
         /// The file.
@@ -55,7 +55,7 @@ pub enum Error {
         /// The fault.
         what: String,
     },
-    /// A driver failed, or said what nobody understands.
+    /// A driver failed, or wrote a line that isn't valid.
     #[error("{driver}: {what}")]
     Driver {
         /// Its command.
@@ -63,13 +63,13 @@ pub enum Error {
         /// What happened.
         what: String,
     },
-    /// What this program started itself for could not be done.
+    /// A child process could not do its work.
     #[error("a process started for it failed: {0}")]
     Child(String),
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
-    /// A workload's own condition did not hold, so its figures would mean nothing.
+    /// A condition of a workload did not hold, so its figures would mean nothing.
     #[error("invalid run: {0}")]
     Invalid(String),
 }
@@ -81,7 +81,7 @@ impl Error {
         move |source| Self::Io { what, source }
     }
 
-    /// A parameter of a case is not what the procedure wants.
+    /// A parameter of a case has a value that the procedure can't use.
     pub(crate) fn parameter(name: &str, value: Option<&impl fmt::Debug>, wanted: &str) -> Self {
         let given = value.map_or_else(|| "missing".to_owned(), |value| format!("{value:?}"));
         Self::Invalid(format!("the parameter {name} is {given}; the procedure wants {wanted}"))

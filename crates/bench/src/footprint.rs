@@ -1,4 +1,4 @@
-//! What files take on their file system.
+//! The space that files take on their file system.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// Unit of `st_blocks`.
 const STAT_BLOCK_BYTES: u64 = 512;
 
-/// What files and directories take.
+/// The space that files and directories take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// Their blocks, in bytes.
@@ -19,7 +19,7 @@ pub struct Footprint {
     pub inodes: u64,
 }
 
-/// All files and directories below `directory`. Files that come or go meanwhile may count or not.
+/// Counts all files and directories below `directory`. Files that appear or vanish meanwhile may or may not count.
 pub fn below(directory: &Path) -> Result<Footprint> {
     let mut footprint = Footprint::default();
     let entries = match fs::read_dir(directory) {
@@ -43,7 +43,7 @@ pub fn below(directory: &Path) -> Result<Footprint> {
     Ok(footprint)
 }
 
-/// Blocks of one file, in bytes; 0 where there is none.
+/// Blocks of one file, in bytes; 0 if there is no such file.
 pub(super) fn blocks_of(file: &Path) -> Result<u64> {
     match fs::metadata(file) {
         Err(failure) if failure.kind() == ErrorKind::NotFound => Ok(0),

@@ -5,11 +5,11 @@
 pub struct Hits {
     /// Requests replayed.
     pub requests: u64,
-    /// Those that hit.
+    /// Requests that hit.
     pub hits: u64,
-    /// Requested bytes.
+    /// Bytes of all requests.
     pub bytes: u64,
-    /// Those that were served by hits.
+    /// Bytes that hits served.
     pub hit_bytes: u64,
 }
 

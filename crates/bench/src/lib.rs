@@ -1,13 +1,13 @@
-//! Benchmarks: the workloads, the loops that measure them, and the peers that cost nothing to build.
+//! Benchmarks: the workloads, the loops that measure them, and the stores that need no long build.
 //!
-//! The loops measure a [`store::Store`]; [`contender::Contender`] runs them on it, compiled for its type. One program uses
-//! that: `eyewall-bench`, which is [`program`]. The [`suite`] goes through the workloads that `bench/workloads`
-//! defines, lets a [`procedure`] measure each of their cells, and writes a record for the explorer. The program itself lives in
+//! The loops measure a [`store::Store`]; [`contender::Contender`] runs them on it, compiled for its type. A [`session`]
+//! goes through the workloads that `bench/workloads` defines, lets a [`procedure`] measure each of their cells, and
+//! writes a record for the explorer. [`program`] is the command line of `eyewall-bench`. The program itself is in
 //! `eyewall-bench-compare`, with the peers that have heavy dependencies: nothing here depends on them.
 //!
-//! The layers, each of which knows those before it: [`store`] says what a store must do; the loops ([`reads`], [`traffic`], [`replay`],
-//! [`contender`]) work on any; a [`peer`] is a store by name, and [`stores`] are those that cost nothing to build; then the suite, the
-//! procedures with their child processes ([`procedure::tasks`]), and the program.
+//! Each layer uses those before it. [`store`] says what a store must do. The loops ([`reads`], [`traffic`], [`replay`],
+//! [`contender`]) work on any store. A [`peer`] is a store by name, and [`stores`] has those that need no long build.
+//! Then come the suite, the procedures with their child processes ([`procedure::tasks`]), the session, and the program.
 //!
 //! No figure is asserted by a test.
 
@@ -33,6 +33,7 @@ pub mod readers;
 pub mod reads;
 pub mod replay;
 pub mod scratch;
+pub mod session;
 pub mod simulate;
 pub mod spread;
 mod start;

@@ -1,4 +1,4 @@
-//! Looks at the room that a store takes while something goes on in it.
+//! Samples the space that a store takes while it works.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,16 +7,17 @@ use std::time::{Duration, Instant};
 use crate::contender::Contender;
 use crate::error::{Error, Result};
 
-/// What a store took at a time.
+/// The space that a store took at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Look {
-    /// Since the work began.
+    /// Time since the work began.
     pub seconds: f64,
     /// Bytes.
     pub bytes: u64,
 }
 
-/// Does some work, and looks at the store's footprint all the while, with pauses. No look where the store can't tell.
+/// Does some work, and samples the store's footprint meanwhile, with pauses. Takes no samples if the store can't tell
+/// its footprint.
 pub fn while_looking<T>(
     store: &dyn Contender,
     pause: Duration,
@@ -31,7 +32,7 @@ pub fn while_looking<T>(
         let looking = scope.spawn(|| {
             let mut looks = Vec::new();
             loop {
-                // One more look when the work is over.
+                // One more sample after the work.
                 let is_last = is_over.load(Ordering::Relaxed);
                 if let Some(bytes) = store.footprint_bytes()? {
                     looks.push(Look { seconds: begin.elapsed().as_secs_f64(), bytes });
@@ -50,7 +51,7 @@ pub fn while_looking<T>(
     })
 }
 
-/// At most so many of them, evenly spread, with the largest among them: for a line that is drawn.
+/// At most so many of the samples, evenly spread, always with the largest: for drawing a line.
 pub fn thinned(looks: &[Look], most: usize) -> Vec<Look> {
     let step = looks.len().div_ceil(most.max(1)).max(1);
     looks.chunks(step).filter_map(|some| some.iter().copied().max_by_key(|look| look.bytes)).collect()

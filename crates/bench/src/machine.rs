@@ -1,4 +1,4 @@
-//! The machine a record comes from, without names or paths of the host.
+//! The machine of a record, without names or paths of the host.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
 
-/// What a reader needs to judge the figures.
+/// The facts about a machine that a reader needs to judge the figures.
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// Processor model.
@@ -25,7 +25,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Looks at this machine and the two directories of the run.
+    /// Examines this machine and the two directories of the run.
     pub fn look(disk: &Path, shm: &Path) -> Result<Self> {
         let cpu_info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let memory_info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -42,7 +42,7 @@ impl Machine {
         })
     }
 
-    /// A short name for files: processor and cores.
+    /// A short name for the names of files: processor and cores.
     pub fn kind(&self) -> String {
         let words: Vec<String> = self
             .cpu
@@ -75,36 +75,36 @@ pub fn file_system(path: &Path) -> Result<String> {
     })
 }
 
-/// Bytes that an ordinary user may still write below `path`.
+/// Free space below `path` for an ordinary user, in bytes.
 pub fn free_bytes(path: &Path) -> Result<u64> {
     let found = rustix::fs::statvfs(path).map_err(std::io::Error::from).map_err(Error::path("statvfs", path))?;
     Ok(found.f_bavail * found.f_frsize)
 }
 
-/// KiB that the kernel reads ahead from the disk below `path`, also where a map is read; `None` where it doesn't say.
+/// KiB that the kernel reads ahead from the disk below `path`, for maps too; `None` if the kernel doesn't say.
 pub fn read_ahead_kib(path: &Path) -> Option<u64> {
     queue_of(path, "read_ahead_kb")?.parse().ok()
 }
 
-/// What the kernel says of the queue of the device below `path`; `None` where it is silent.
+/// A setting of the queue of the device below `path`; `None` if the kernel doesn't tell.
 pub fn queue_of(path: &Path, name: &str) -> Option<String> {
     let device = fs::metadata(path).ok()?.dev();
     let block = format!("/sys/dev/block/{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    // Of a partition, the disk above says it.
+    // For a partition, the directory of its disk has the file.
     let places = [format!("{block}/queue/{name}"), format!("{block}/../queue/{name}")];
     places.iter().find_map(|place| Some(fs::read_to_string(place).ok()?.trim().to_owned()))
 }
 
-/// The load average of the last minute; 0 where it can't be read.
+/// The load average of the last minute; 0 if it can't be read.
 pub fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
 }
 
-/// Load average (one minute) up to which a machine counts as idle.
+/// A machine counts as idle up to this load average (one minute).
 const LOAD_IDLE_MAX: f64 = 0.5;
 
-/// What a reader of a record has to know of a machine that does other things, too; `None` where it is idle.
+/// A note for readers of a record if the machine was busy with other work; `None` if it is idle.
 pub fn busy() -> Option<String> {
     let load = load();
     (load > LOAD_IDLE_MAX).then(|| format!("The machine was busy when the run began: load {load:.1}."))

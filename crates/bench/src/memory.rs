@@ -1,4 +1,4 @@
-//! What this process has in memory, and what there still is, as the kernel counts it.
+//! The memory of this process, and the memory that is still available, as the kernel counts them.
 
 use std::fs;
 
@@ -6,30 +6,30 @@ use crate::error::{Error, Result};
 
 const STATUS: &str = "/proc/self/status";
 
-/// Bytes of this process that are in memory: now, and at most since the peak was forgotten.
+/// Resident bytes of this process: now, and the peak since it was last reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resident {
     /// Now.
     pub bytes: u64,
-    /// At most.
+    /// The peak.
     pub peak_bytes: u64,
 }
 
 impl Resident {
-    /// Looks.
+    /// Reads both from the kernel.
     pub fn look() -> Result<Self> {
         let status = fs::read_to_string(STATUS).map_err(Error::io(format!("read {STATUS}")))?;
         Self::parse(&status).ok_or_else(|| Error::Invalid(format!("{STATUS} tells neither VmRSS nor VmHWM")))
     }
 
-    /// Forgets the peak so far, where the kernel lets one; then looks.
+    /// Resets the peak, if the kernel allows that; then reads both.
     pub fn from_now() -> Result<Self> {
-        // Where it can't be done, an earlier peak counts too, and what is told is too much.
+        // If the kernel doesn't allow it, an earlier peak counts, and the figure is too large.
         let _ = fs::write("/proc/self/clear_refs", "5");
         Self::look()
     }
 
-    /// How far the peak has risen above what was there at an earlier look.
+    /// How far the peak has risen above the resident bytes of an earlier reading.
     pub fn grown_since(self, earlier: Self) -> u64 {
         self.peak_bytes.saturating_sub(earlier.bytes)
     }
@@ -44,18 +44,20 @@ impl Resident {
     }
 }
 
-/// Bytes that this process has had read from storage, map faults included; `None` where the kernel doesn't say.
+/// Bytes that the kernel has read from storage for this process, page faults included; `None` if the kernel doesn't
+/// tell.
 pub fn read_from_storage() -> Option<u64> {
     of_storage("read_bytes: ")
 }
 
-/// Bytes that this process has made the kernel write to storage, by maps too: pages that it was the first to dirty. `None` where
-/// the kernel doesn't say.
+/// Bytes that the kernel has to write to storage because of this process: pages that the process was the first to
+/// dirty, through maps too. `None` if the kernel doesn't tell.
 pub fn written_to_storage() -> Option<u64> {
     of_storage("write_bytes: ")
 }
 
-/// Bytes of memory that programs can still take without swapping, as the kernel estimates; `None` where it doesn't say.
+/// The kernel's estimate of the memory that programs can still take without swapping, in bytes; `None` if it doesn't
+/// tell.
 pub fn available() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,16 +1,17 @@
-//! What a web server asks its cache for: few objects very often, most of them small and some large.
+//! The requests of a web server to its cache: for a few objects very often; most objects are small and some are large.
 
 use crate::random::{self, Random};
 
-/// Objects by popularity: the one of rank `r`, counted from 0, is asked for as often as `1 / (r + 1) ^ skew` says.
+/// Objects by popularity: the requests for the object of rank `r`, counted from 0, are proportional to `1 / (r + 1) ^
+/// skew`.
 #[derive(Debug)]
 pub struct Zipf {
-    /// Of ranks up to and including each, summed.
+    /// For each rank, the sum of the weights up to and including it.
     weights: Vec<f64>,
 }
 
 impl Zipf {
-    /// Over so many objects.
+    /// The popularity of so many objects.
     pub fn new(objects: u64, skew: f64) -> Self {
         let mut sum = 0.0;
         let weights = (1..=objects)
@@ -22,7 +23,7 @@ impl Zipf {
         Self { weights }
     }
 
-    /// A rank, which is the object's index.
+    /// A random rank, which is the index of an object.
     pub fn draw(&self, random: &mut Random) -> u64 {
         let all = self.weights.last().copied().unwrap_or(0.0);
         let point = unit(random.next_u64()) * all;
@@ -31,7 +32,7 @@ impl Zipf {
     }
 }
 
-/// How large objects are; it has nothing to do with how popular they are.
+/// The sizes of objects, which don't depend on their popularity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sizes {
     /// Pareto's distribution between two bounds.
@@ -40,28 +41,28 @@ pub enum Sizes {
         bytes_min: f64,
         /// The largest.
         bytes_max: f64,
-        /// The exponent: the smaller, the longer the tail.
+        /// The exponent: the smaller it is, the longer the tail.
         exponent: f64,
     },
-    /// A lognormal body with a tail of Pareto's: what is found of files on web servers (Barford and Crovella, 1998).
+    /// A lognormal body with a Pareto tail, as the files of web servers have (Barford and Crovella, 1998).
     HeavyTailed {
         /// The body's median.
         median_bytes: f64,
-        /// The body's standard deviation, of the natural logarithm.
+        /// The standard deviation of the body's natural logarithm.
         sigma: f64,
-        /// Which part of the objects is of the tail.
+        /// The share of objects in the tail.
         tail_share: f64,
         /// Where the tail begins.
         tail_bytes_min: f64,
         /// The tail's exponent.
         exponent: f64,
-        /// The largest of all; nothing is smaller than 8 bytes.
+        /// The largest size. The smallest is 8 bytes.
         bytes_max: f64,
     },
 }
 
 impl Sizes {
-    /// The bytes of an object.
+    /// The size of an object, in bytes.
     pub fn of(&self, index: u64) -> usize {
         let mut random = Random::new(random::mix(index ^ 0x5151_5151_5151_5151));
         match *self {
@@ -79,7 +80,7 @@ impl Sizes {
         }
     }
 
-    /// The sizes of the first objects, until they make up so many bytes.
+    /// The sizes of the first objects, until their sum is so many bytes.
     pub fn until(&self, bytes: u64) -> Vec<u32> {
         let mut sum = 0;
         (0..u64::from(u32::MAX))
@@ -93,19 +94,19 @@ impl Sizes {
     }
 }
 
-/// A point of the distribution that is cut off at its ends.
+/// A random value of Pareto's distribution between its bounds.
 fn pareto(point: f64, bytes_min: f64, bytes_max: f64, exponent: f64) -> f64 {
     let shrink = 1.0 - (bytes_min / bytes_max).powf(exponent);
     bytes_min * (1.0 - point * shrink).powf(-1.0 / exponent)
 }
 
-/// Of the standard normal distribution (Box and Muller).
+/// A random value of the standard normal distribution (Box and Muller).
 fn normal(random: &mut Random) -> f64 {
     let (radius, angle) = (1.0 - unit(random.next_u64()), unit(random.next_u64()));
     (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
 }
 
-/// From 0 to 1, without 1.
+/// A random value from 0 (included) to 1 (excluded).
 fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -1,4 +1,4 @@
-//! Stores by name: whose each is, whether it is available, and how it is opened.
+//! Stores by name: who makes each store, whether it is available, and how to open it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,15 +6,15 @@ use crate::contender::Contender;
 use crate::error::{Error, Result};
 use crate::store::Place;
 
-/// Whose a store is.
+/// What a store is in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// The engine under test, in one way of using it.
+    /// The engine under test, used in one way.
     Ours,
-    /// What somebody could choose instead.
+    /// A store that a user could choose instead.
     Other,
-    /// Nothing that could be chosen: a ceiling.
+    /// A limit to compare with, not a choice.
     Reference,
 }
 
@@ -23,7 +23,7 @@ pub enum Kind {
 #[error("{0}")]
 pub struct Absent(pub String);
 
-/// What a look for a store finds: the version in its library's or program's own words, `None` where it has none.
+/// Result of looking for a store: the version in the words of its library or program; `None` if it has no version.
 pub type Found = std::result::Result<Option<String>, Absent>;
 
 /// A kind of store that a workload can open.
@@ -31,21 +31,21 @@ pub type Found = std::result::Result<Option<String>, Absent>;
 pub struct Peer {
     /// The name in records.
     pub name: &'static str,
-    /// Whose it is.
+    /// What it is in a comparison.
     pub kind: Kind,
-    /// Looks whether it is available here. May start its program to ask for a version.
+    /// Says whether the store is available here. May start its program to get the version.
     pub look: fn() -> Found,
     /// Opens an empty store.
     pub open: Open,
-    /// How another process comes to a store that lies at a place already. `None`: only the process that opened it has it.
+    /// Opens a store that another process has created. `None` if only the process that created it can use it.
     pub attach: Option<Attach>,
 }
 
 impl Peer {
-    /// Opens the store that another process has made at a place, and keeps open there.
+    /// Opens the store that another process has created at a place and keeps open.
     ///
     /// # Errors
-    /// Where the store can't be shared by processes, or lies somewhere else.
+    /// Fails if processes can't share the store, or if it is somewhere else.
     pub fn attach(&self, place: &Place<'_>) -> Result<Box<dyn Contender>> {
         match self.attach {
             Some(Attach::Lasting(open) | Attach::WhileOpen(open)) => open(place),
@@ -56,7 +56,7 @@ impl Peer {
         }
     }
 
-    /// How the store is opened again when everybody has closed it, if there is anything left then.
+    /// Opens the store again after all processes have closed it. `None` if nothing is left then.
     pub fn reopen(&self) -> Option<Open> {
         match self.attach {
             Some(Attach::Lasting(open)) => Some(open),
@@ -68,11 +68,11 @@ impl Peer {
 /// A way to open a store.
 pub type Open = fn(&Place<'_>) -> Result<Box<dyn Contender>>;
 
-/// A way to open a store that lies at a place already. A process that came by it leaves the store there when it closes it.
+/// A way to open a store that already exists. Closing a store that was opened in this way doesn't remove it.
 #[derive(Debug, Clone, Copy)]
 pub enum Attach {
-    /// Made by this process or by another, and in use there or closed.
+    /// This process or another one has created it. It may be in use or closed.
     Lasting(Open),
-    /// As long as its maker has it open.
+    /// Only while its creator has it open.
     WhileOpen(Open),
 }

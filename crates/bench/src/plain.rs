@@ -1,8 +1,8 @@
-//! Files as they are: what a program does that has no cache of them.
+//! Plain files: what a program does if it has no cache for them.
 //!
-//! - One file a key, named by the key, all in one directory.
-//! - get: open, `fstat`, and reads until all is in a buffer that each thread keeps.
-//! - put: the file written in place. delete: `unlink`. Nothing is evicted.
+//! - A file for each key, named by the key, all in one directory.
+//! - get: opens the file, calls `fstat`, and reads all of it into a buffer that each thread keeps.
+//! - put: writes the file in place. delete: `unlink`. Nothing is evicted.
 
 use std::path::{Path, PathBuf};
 
@@ -25,14 +25,14 @@ impl Plain {
     /// The name in records.
     pub const NAME: &'static str = "plain read";
 
-    /// The files that are, and will be, in a directory.
+    /// Opens a directory, for the files in it and those that puts will create.
     pub fn new(root: &Path) -> Result<Self> {
         let prefix =
             root.to_str().ok_or_else(|| refused(format!("the directory's name is not UTF-8: {}", root.display())))?;
         Ok(Self { root: root.to_owned(), prefix: format!("{prefix}/") })
     }
 
-    /// Where they are.
+    /// The directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -84,7 +84,7 @@ impl PlainHandle<'_> {
         move |errno| Error::path(verb, Path::new(&self.path))(errno.into())
     }
 
-    /// Reads what a file has into the buffer. A file that became shorter meanwhile ends where it ends.
+    /// Reads the whole file into the buffer. If the file became shorter meanwhile, the value is shorter, too.
     fn read_all(&mut self, file: &impl std::os::fd::AsFd) -> rustix::io::Result<usize> {
         let bytes = rustix::fs::fstat(file)?.st_size as usize;
         if self.buffer.len() < bytes {

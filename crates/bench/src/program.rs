@@ -1,4 +1,4 @@
-//! The program `eyewall-bench`, except the stores that it has.
+//! The program `eyewall-bench`, without its stores.
 
 use std::io::{IsTerminal as _, Write as _, stdout};
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use crate::machine;
 use crate::peer::Peer;
 use crate::procedure::tasks;
 use crate::scratch::{Scratch, Storage};
+use crate::session::{Ended, Session, Setting};
 use crate::suite::compare;
 use crate::suite::definition::{self, Definition, Scale};
 use crate::suite::interrupt::Interrupt;
 use crate::suite::recorder;
-use crate::suite::{Ended, Session, Setting};
 
-/// Measures caches, and writes what it finds to a record that the explorer shows.
+/// Measures caches, and writes the results to a record that the explorer shows.
 #[derive(Debug, Parser)]
 #[command(name = "eyewall-bench", version)]
 struct Arguments {
@@ -28,24 +28,24 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Measure workloads, all of them unless some are named
+    /// Measure workloads: the named ones, or all
     Run(Run),
     /// Name the workloads, their groups, and what they measure
     List {
         #[command(flatten)]
         definitions: Definitions,
     },
-    /// Say what changed between two records beyond their noise
+    /// Show which changes between two records exceed their noise
     Compare {
-        /// A record's directory
+        /// Directory of the old record
         old: PathBuf,
-        /// Another's
+        /// Directory of the new record
         new: PathBuf,
-        /// Changes of fewer percent are none
+        /// Ignore changes of fewer percent
         #[arg(long, default_value_t = 3.0, value_name = "PERCENT")]
         least: f64,
     },
-    /// What the program starts itself with
+    /// A task of a child process
     #[command(hide = true)]
     Child {
         #[command(subcommand)]
@@ -55,29 +55,29 @@ enum Task {
 
 #[derive(Debug, Args)]
 struct Definitions {
-    /// Where the definitions of the workloads are
+    /// Directory with the definitions of the workloads
     #[arg(long, default_value = "bench/workloads", value_name = "DIR")]
     workloads: PathBuf,
 }
 
 #[derive(Debug, Args)]
 struct Run {
-    /// The workloads or groups of workloads; of a run that is gone on with, its own
+    /// Workloads or groups of workloads; a resumed run keeps its own
     #[arg(conflicts_with = "resume")]
     names: Vec<String>,
     #[command(flatten)]
     definitions: Definitions,
-    /// A first look, in under ten minutes; its figures are too short to be quoted. A run that is gone on with stays what it was
+    /// A first look, in under ten minutes; its runs are too short to quote figures. A resumed run stays whole or quick
     #[arg(long)]
     quick: bool,
-    /// The record's directory [default: target/bench/DATE-MACHINE]
+    /// Directory of the record [default: target/bench/DATE-MACHINE]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with a run that was interrupted: its record's directory
+    /// Resume an interrupted run: the directory of its record
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     resume: Option<PathBuf>,
-    /// A trace to replay beside those of the workload: lines of `key size`, or an access log, packed by gzip or not; may be repeated, and with
-    /// --resume has to be given again
+    /// A trace to replay beside those of the workload: lines of `key size`, or an access log, plain or in gzip; may be
+    /// repeated; give it again with --resume
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
     /// A directory on the disk [default: beside this program]
@@ -88,7 +88,8 @@ struct Run {
     shm_dir: PathBuf,
 }
 
-/// Does what the command line says, with these stores. 0: done; 1: it failed; 130: interrupted, what was measured is there.
+/// Runs the command line with these stores. Exit codes: 0 done; 1 failed; 130 interrupted, with the results so far in
+/// the record.
 pub fn main(peers: &[Peer]) -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Run(run) => self::run(run, peers),
@@ -154,7 +155,7 @@ fn print(text: &str) -> Result<()> {
     stdout().write_all(text.as_bytes()).map_err(Error::io("print"))
 }
 
-/// A directory that is no record yet, named by day, machine and scale.
+/// A new directory for a record, named by day, machine and scale.
 fn usual_folder(scratch: &Scratch, scale: Scale) -> Result<PathBuf> {
     let kind = machine::Machine::look(scratch.directory(Storage::Disk), scratch.directory(Storage::Shm))?.kind();
     let quick = if scale == Scale::Quick { "-quick" } else { "" };
@@ -165,7 +166,7 @@ fn usual_folder(scratch: &Scratch, scale: Scale) -> Result<PathBuf> {
     free.ok_or_else(|| Error::Invalid("no name is free for a record".to_owned()))
 }
 
-/// The commit of the sources in the current directory, with `+changes` if they differ from it; where git knows it.
+/// The commit of the sources in the current directory, if git knows it, with `+changes` if the sources differ from it.
 fn commit() -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok()?;

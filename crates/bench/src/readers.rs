@@ -1,7 +1,7 @@
-//! Gets by several processes that share one store: what each does, and how they begin and end together.
+//! Gets in several processes that share one store: the work of each, and how they begin and end together.
 //!
-//! A process says that it is ready when it has attached to the store. For each lap it is told what to do with a value, when to begin,
-//! by the clock that all processes share, and for how long; it answers by its lap.
+//! A process says that it is ready when it has attached to the store. For each lap, the parent tells it what to do with
+//! a value, when to begin (by the clock that all processes share), and for how long. The process answers with its lap.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::peer::Peer;
 use crate::store::Place;
 use crate::touch::Touch;
 
-/// From the word to the begin: by then all have heard it, and sleep.
+/// Time between the word and the beginning of a lap. By the beginning, all processes have read the word, and sleep.
 const AHEAD_NS: u64 = 4_000_000;
 const AHEAD_NS_EACH: u64 = 250_000;
 
-/// What a process is to do.
+/// The task of a process.
 #[derive(Debug, Clone, Args)]
 pub struct Task {
     /// The store's name
     pub(crate) store: String,
-    /// Where it lies
+    /// The store's place
     pub(crate) directory: PathBuf,
     /// Bytes that it may hold
     pub(crate) cap_bytes: u64,
@@ -33,20 +33,20 @@ pub struct Task {
     pub(crate) objects: u64,
     /// Bytes of each
     pub(crate) value_bytes: usize,
-    /// How many processes there are
+    /// Number of processes
     pub(crate) processes: u64,
-    /// Which of them this is, counted from 0
+    /// Number of this process, counted from 0
     pub(crate) process: u64,
     /// Threads of each
     pub(crate) threads: usize,
-    /// Keys that are asked for before the order repeats, over all processes; each thread has one at least
+    /// Number of keys before the order repeats, for all processes together; each thread has at least one
     pub(crate) keys: usize,
     /// Seed of the keys
     pub(crate) seed: u64,
 }
 
 impl Task {
-    /// The words that it is read from.
+    /// The arguments from which clap reads it.
     fn arguments(&self) -> Vec<String> {
         let Self { store, directory, cap_bytes, objects, value_bytes, processes, process, threads, keys, seed } = self;
         let words = ["gets".to_owned(), store.clone(), directory.display().to_string()];
@@ -55,7 +55,7 @@ impl Task {
         words.into_iter().chain(numbers.map(|number| number.to_string())).collect()
     }
 
-    /// A process: attaches, and does its laps until nobody wants one any more.
+    /// The process: attaches, and does laps until the parent requests no more.
     pub fn run(&self, peers: &[Peer]) -> Result<()> {
         let peer = peers
             .iter()
@@ -63,7 +63,7 @@ impl Task {
             .ok_or_else(|| Error::Invalid(format!("this program has no store of the name {}", self.store)))?;
         let store = peer.attach(&Place::new(&self.directory, self.cap_bytes, self.value_bytes))?;
         let population = Population { objects: self.objects, value_bytes: self.value_bytes };
-        // All of them together look at every object.
+        // Together, the processes read every object.
         store.check_part(population, self.process, self.processes)?;
         let sequences = self.sequences(population);
         say("ready")?;
@@ -76,14 +76,14 @@ impl Task {
         Ok(())
     }
 
-    /// The keys of the threads that this process stands for: as if all were threads of one.
+    /// The keys of this process's threads. They are the same as if all threads were in one process.
     fn sequences(&self, population: Population) -> Sequences {
         let keys = (self.keys / self.processes as usize).max(self.threads);
         Sequences::random(population, self.threads, keys, self.seed ^ (self.process << 32))
     }
 }
 
-/// What a process is told of a lap.
+/// The parameters of a lap that a process gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Turn {
     touch: Touch,
@@ -113,10 +113,10 @@ impl Turn {
 pub(crate) struct Readers(Vec<Worker>);
 
 impl Readers {
-    /// Starts as many as the task says, and waits until all have attached.
+    /// Starts the processes of a task, and waits until all have attached.
     ///
     /// # Errors
-    /// What the first says that can't do it.
+    /// The error of the first process that fails.
     pub(crate) fn start(task: &Task) -> Result<Self> {
         let of_process = |process| Worker::start(&Task { process, ..task.clone() }.arguments());
         let mut workers = (0..task.processes).map(of_process).collect::<Result<Vec<_>>>()?;
@@ -124,7 +124,7 @@ impl Readers {
         Ok(Self(workers))
     }
 
-    /// Lets all of them get for a time: their laps as one. After an error they are of no more use.
+    /// Lets all processes get for a time, and merges their laps. After an error, don't use the processes any more.
     pub(crate) fn lap(&mut self, touch: Touch, duration: Duration) -> Result<Lap> {
         let begin_ns = now_ns() + AHEAD_NS + AHEAD_NS_EACH * self.0.len() as u64;
         let words = Turn { touch, begin_ns, duration }.words();
@@ -137,7 +137,7 @@ impl Readers {
         whole.ok_or_else(|| Error::Invalid("no process".to_owned()))
     }
 
-    /// Lets all of them leave the store in order.
+    /// Lets all processes leave the store cleanly.
     pub(crate) fn end(mut self) -> Result<()> {
         self.0.iter_mut().try_for_each(Worker::end)
     }

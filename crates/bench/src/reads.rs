@@ -1,4 +1,4 @@
-//! Readers of files with a cache before them.
+//! Readers of files, with a cache in front of the files.
 
 use std::hint::black_box;
 use std::thread;
@@ -13,61 +13,63 @@ use crate::start::Start;
 use crate::store::{Handle, Store};
 use crate::touch::Touch;
 
-/// Keys from here on are those that the cache doesn't have, of the same objects.
+/// Keys from here on belong to the same objects, but the cache doesn't have them.
 const ABSENT_FIRST: u64 = 1 << 41;
 
 /// What a reader does with each of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Gets it; the cache has it.
+    /// Gets the file; the cache has it.
     Get,
-    /// Looks for what the cache doesn't have, and reads the file.
+    /// Looks up a key that the cache doesn't have, and reads the file.
     Miss,
-    /// Reads the file and puts it under a key that the cache doesn't have. It is deleted again, which isn't timed.
+    /// Reads the file and puts it under a key that the cache doesn't have. The entry is deleted again, which isn't
+    /// timed.
     FirstStore,
-    /// Gets it; where the cache doesn't have it, reads the file and puts it.
+    /// Gets the file; if the cache doesn't have it, reads the file and puts it.
     GetOrStore,
 }
 
-/// Several readers' work. Each goes through its files round and round.
+/// The work of several readers. Each goes through its files again and again.
 #[derive(Debug)]
 pub struct Reads<'a> {
     /// The files.
     pub source: &'a Plain,
-    /// The objects that each reader asks for, in their order.
+    /// The objects that each reader requests, in this order.
     pub orders: Vec<Vec<u64>>,
     /// The operation.
     pub act: Act,
     /// The part of a value that is read.
     pub touch: Touch,
-    /// Files between two looks at the clock.
+    /// Number of files between two readings of the clock.
     pub between_looks: usize,
-    /// Files that each reader asks for before the clock starts, so that its buffers are there: 0 where all is to be cold.
+    /// Number of files that each reader requests before the clock starts, to make its buffers. 0 if everything has to
+    /// be cold.
     pub untimed: usize,
-    /// How long. `None`: every file once.
+    /// How long to read. `None`: every file once.
     pub duration: Option<Duration>,
 }
 
-/// What readers did.
+/// The results of the readers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadLap {
     /// Files.
     pub operations: u64,
-    /// Those that the cache had.
+    /// Files that the cache had.
     pub hits: u64,
-    /// Those that the cache refused as too large.
+    /// Files that the cache refused as too large.
     pub refused: u64,
-    /// What all readers together took for them.
+    /// The time of all readers together.
     pub busy_ns: u64,
 }
 
 impl ReadLap {
-    /// What a reader took for an operation, on average.
+    /// The mean time of an operation.
     pub fn seconds_each(&self) -> f64 {
         self.busy_ns as f64 / 1e9 / self.operations.max(1) as f64
     }
 
-    /// Operations that hit, in percent of all.
+    /// Operations that hit, in percent of all operations.
     pub fn hit_percent(&self) -> f64 {
         100.0 * self.hits as f64 / self.operations.max(1) as f64
     }
@@ -82,7 +84,7 @@ impl ReadLap {
     }
 }
 
-/// Lets all readers work.
+/// Runs all readers.
 pub(crate) fn run<S: Store>(
     store: &S,
     reads: &Reads<'_>,
@@ -121,7 +123,8 @@ fn read<S: Store>(
     start: &Start,
 ) -> Result<ReadLap> {
     let mut reader = Reader { cache: store.handle(), source: reads.source.handle(), lap: ReadLap::default() };
-    // Errors wait until all have started: who doesn't come to the start keeps the others from it.
+    // A reader returns an error only after all have started: if one doesn't come to the start, the others would wait
+    // forever.
     let begun = order.iter().take(reads.untimed).try_for_each(|index| reader.act(reads.act, *index, touch).map(|_| ()));
     reader.lap = ReadLap::default();
     let (begin_ns, deadline_ns) = start.wait();
@@ -154,7 +157,7 @@ struct Reader<C, F> {
 }
 
 impl<C: Handle, F: Handle> Reader<C, F> {
-    /// Does it with one file; the nanoseconds that are not to be counted.
+    /// Does the operation with one file. Returns the nanoseconds that don't count.
     #[inline]
     fn act(&mut self, act: Act, index: u64, touch: impl Fn(&[u8]) -> u64) -> Result<u64> {
         let key = random::key(index);

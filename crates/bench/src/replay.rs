@@ -10,19 +10,20 @@ use crate::random;
 use crate::store::{Handle, Store};
 use crate::trace::Request;
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Replayed {
     /// Hits, in objects and in bytes.
     pub hits: Hits,
     /// Puts that the store refused as too large.
     pub refused: u64,
-    /// How long it took, without what keeps the cap once a second.
+    /// The time that it took, without the work that keeps the cap.
     pub seconds: f64,
 }
 
-/// A miss puts a value of the size that the trace says, 8 bytes at least. Then the cap is kept, so that all have equal room: a trace
-/// of hours is replayed within a second.
+/// After a miss it puts a value of the size in the trace, at least 8 bytes. Then it makes the store keep its cap, so
+/// that all stores have equal space: a store that does this once a second would be late, since a replay of hours takes
+/// about a second.
 pub(crate) fn run<S: Store>(store: &S, requests: &[Request]) -> Result<Replayed> {
     let mut handle = store.handle();
     let bytes_max = requests.iter().map(|request| request.bytes).max().unwrap_or(0).max(8);

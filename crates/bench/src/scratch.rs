@@ -1,4 +1,4 @@
-//! Where stores lie while they are measured.
+//! The directories of the stores during a measurement.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::error::{Error, Result};
 use crate::machine;
 
-/// Where a store's files lie.
+/// The storage of a store's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Storage {
     /// The disk directory.
@@ -20,21 +20,21 @@ pub enum Storage {
     Shm,
 }
 
-/// What the directories of runs are called.
+/// The prefix of the names of runs' directories.
 const PREFIX: &str = "eyewall-scratch-";
 
-/// A directory on the disk and one in shared memory, and what was made in them.
+/// A directory on the disk, a directory in shared memory, and the directories made in them.
 #[derive(Debug)]
 pub struct Scratch {
-    /// Before the grounds that they lie in.
+    /// Before the directories that contain them, since fields are dropped in order.
     kept: RefCell<Vec<TempDir>>,
     disk: Ground,
     shm: Ground,
 }
 
 impl Scratch {
-    /// Below these directories, which exist; on the disk, beside this program unless told otherwise. What runs that were killed
-    /// have left there is removed.
+    /// Makes the run's directories below these, which have to exist. The default on the disk is beside this program.
+    /// Removes the directories that killed runs have left there.
     pub fn new(disk: Option<PathBuf>, shm: PathBuf) -> Result<Self> {
         let disk = match disk {
             Some(disk) => disk,
@@ -50,19 +50,20 @@ impl Scratch {
         }
     }
 
-    /// The directory behind a storage, as it was named.
+    /// The directory of a storage, as it was named.
     pub fn directory(&self, storage: Storage) -> &Path {
         &self.ground(storage).named
     }
 
-    /// A new directory that is gone when it is dropped.
+    /// A new directory. Dropping it removes it.
     pub fn make(&self, storage: Storage) -> Result<TempDir> {
         let directory = self.ground(storage).own.path();
         TempDir::new_in(directory).map_err(Error::path("create a scratch directory in", directory))
     }
 
-    /// A new directory that stays until the run ends. ext4 shuns inodes freed within the last minutes and searches past
-    /// them, so files that one repetition removed would slow those that the next one creates.
+    /// A new directory that stays until the run ends. ext4 doesn't reuse inodes for minutes after they are freed, and
+    /// searches past them. So the files that one repetition removed would slow down the creation of files in the next
+    /// one.
     pub fn make_until_end(&self, storage: Storage) -> Result<PathBuf> {
         let directory = self.make(storage)?;
         let path = directory.path().to_owned();
@@ -70,18 +71,19 @@ impl Scratch {
         Ok(path)
     }
 
-    /// Drops the pages of all files below a directory of the disk from memory, except those that a process has mapped.
+    /// Drops the pages of all files below a directory on the disk from memory, except pages that a process has mapped.
     pub fn forget(&self, directory: &Path) -> Result<()> {
         self.settle(Storage::Disk)?;
         forget_below(directory)
     }
 
-    /// Bytes that may still be written.
+    /// Free space in bytes.
     pub fn free_bytes(&self, storage: Storage) -> Result<u64> {
         machine::free_bytes(self.directory(storage))
     }
 
-    /// Lets the disk write what is dirty, so that one store's backlog is not measured as another's.
+    /// Waits until the disk has written all dirty pages, so that one store's backlog doesn't count against another
+    /// store.
     pub fn settle(&self, storage: Storage) -> Result<()> {
         if storage == Storage::Shm {
             return Ok(());
@@ -93,12 +95,13 @@ impl Scratch {
     }
 }
 
-/// A run's own directory in one that was named.
+/// A run's own directory, inside a given one.
 #[derive(Debug)]
 struct Ground {
     named: PathBuf,
     own: TempDir,
-    /// Of `own`: a process that can lock it knows that its run is gone. It goes with the process, however that ends.
+    /// A lock on `own`. If another process can take this lock, the run is gone: the kernel releases it when the process
+    /// ends, for whatever reason.
     _lock: File,
 }
 
@@ -115,7 +118,7 @@ impl Ground {
                 Ok(file)
             });
             match lock {
-                // A run that began at the same time may have taken it for one that was left.
+                // Another run that began at the same time may have removed it, as a leftover.
                 Ok(lock) if own.path().exists() => return Ok(Self { named, own, _lock: lock }),
                 Err(failure) if failure.kind() != ErrorKind::NotFound => {
                     return Err(Error::path("lock", own.path())(failure));
@@ -133,7 +136,7 @@ fn remove_left(named: &Path) -> Result<()> {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
-        // Gone meanwhile, or somebody else's who doesn't let us in: then it is not ours to remove.
+        // The directory has vanished, or another user owns it and denies access: then it isn't ours to remove.
         let Ok(directory) = File::open(entry.path()) else { continue };
         if rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive).is_ok() {
             let _ = fs::remove_dir_all(entry.path());
@@ -178,7 +181,7 @@ mod tests {
         let made = first.make(Storage::Disk).unwrap();
         let kept = first.make_until_end(Storage::Shm).unwrap();
         assert!(!left.exists() && other.exists());
-        // A run beside it leaves alone what is in use.
+        // Another run leaves directories in use alone.
         let second = Scratch::new(directory(), named.path().to_owned()).unwrap();
         assert!(made.path().exists() && kept.exists());
         drop((made, first, second));

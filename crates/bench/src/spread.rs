@@ -14,7 +14,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of any number of samples; of none, zeros.
+    /// Computes them for any number of samples; zeros if there are none.
     pub fn of(samples: &[f64]) -> Self {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use crate::clock::now_ns;
 
-/// Lets threads start together and stop at one time. The first to start sets the deadline, unless it was said beforehand; each
-/// looks at the clock for itself, for a supervisor would wait long for a core among 64 busy threads.
+/// Lets threads start together and stop at one time. The first thread to start sets the deadline, unless it was set
+/// beforehand. Each thread checks the clock itself, since a supervisor would wait long for a core among 64 busy
+/// threads.
 pub(crate) struct Start {
     ready: Barrier,
-    /// Nobody begins before.
+    /// No thread begins before this moment.
     begin_ns: u64,
-    /// 0: not set. The word stands for nothing but itself: relaxed.
+    /// 0: not set. No other data depends on this word, so relaxed accesses suffice.
     deadline_ns: AtomicU64,
     duration: Duration,
 }
@@ -23,13 +24,13 @@ impl Start {
         Self { ready: Barrier::new(threads), begin_ns: 0, deadline_ns: AtomicU64::new(0), duration }
     }
 
-    /// At a moment that others know, too.
+    /// Starts at a moment that other processes know, too.
     pub(crate) fn at(threads: usize, begin_ns: u64, duration: Duration) -> Self {
         let deadline_ns = AtomicU64::new(begin_ns + duration.as_nanos() as u64);
         Self { begin_ns, deadline_ns, ..Self::new(threads, duration) }
     }
 
-    /// Waits for all; when this thread began and when it is to end.
+    /// Waits for all threads. Returns when this thread began and when it has to end.
     pub(crate) fn wait(&self) -> (u64, u64) {
         self.ready.wait();
         thread::sleep(Duration::from_nanos(self.begin_ns.saturating_sub(now_ns())));

@@ -3,7 +3,7 @@
 /// How much of a value is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Touch {
-    /// Nothing but where it is.
+    /// Only its address.
     Pointer,
     /// One byte of each 4 KiB.
     Page,
@@ -12,7 +12,7 @@ pub enum Touch {
 }
 
 impl Touch {
-    /// For the name of a case.
+    /// The word for the name of a case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pointer => "pointer only",
@@ -22,7 +22,7 @@ impl Touch {
     }
 }
 
-/// Reads nothing: to know where the value is and how long is all.
+/// Reads nothing: it only gets the value's address and length.
 #[inline]
 pub fn pointer(bytes: &[u8]) -> u64 {
     bytes.as_ptr().addr() as u64 ^ bytes.len() as u64

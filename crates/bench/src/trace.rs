@@ -1,4 +1,4 @@
-//! Request traces: text, one `key size` a line, and access logs as `eyewall advise` reads them.
+//! Traces of requests: text with `key size` in each line, and access logs as `eyewall advise` reads them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,20 +10,20 @@ use flate2::read::MultiGzDecoder;
 
 use crate::error::{Error, Result};
 
-/// How gzip begins.
+/// The first bytes of a gzip file.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// One request of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// The object asked for.
+    /// The requested object.
     pub key: u64,
-    /// The object's bytes; 1 where the source recorded none.
+    /// The object's bytes; 1 if the source recorded none.
     pub bytes: u64,
 }
 
-/// The directory that holds the traces, if there is one: what `EYEWALL_TRACES` names, else the first `traces` in a
-/// directory beside the repository's.
+/// The directory that holds the traces, if there is one: the value of `EYEWALL_TRACES`, or else the first `traces` in a
+/// directory beside the repository.
 pub fn directory() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("EYEWALL_TRACES").filter(|named| !named.is_empty()) {
         return Some(PathBuf::from(named)).filter(|path| path.is_dir());
@@ -60,8 +60,9 @@ pub fn parse(path: &Path, text: impl Read) -> Result<Vec<Request>> {
     Ok(requests)
 }
 
-/// Reads an access log, in NCSA's common or combined form or as JSON lines, or lines of `key size` with any key, packed by gzip or
-/// not. Requests that a cache can't answer and lines that are none are left out; an object is as large as its largest answer.
+/// Reads an access log in NCSA's common or combined format or as JSON lines, or lines of `key size` with any key, plain
+/// or in gzip. It leaves out requests that a cache can't answer, and lines that it can't read. An object is as large as
+/// its largest response.
 pub fn read_log(path: &Path) -> Result<Vec<Request>> {
     let mut text = Vec::new();
     let raw = std::fs::read(path).map_err(Error::path("read", path))?;
@@ -105,17 +106,17 @@ fn parse_line(line: &str) -> std::result::Result<Request, String> {
     }
 }
 
-/// What a trace asks for, summed over its distinct objects.
+/// Sums over the distinct objects of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Footprint {
     /// Bytes of the objects, each at its first size.
     pub bytes: u64,
-    /// Half of them have fewer bytes, or as many.
+    /// Their median size in bytes.
     pub median_bytes: u64,
 }
 
 impl Footprint {
-    /// Looks at the distinct objects of a trace.
+    /// Computes the sums over the distinct objects of a trace.
     pub fn of(requests: &[Request]) -> Self {
         let mut sizes = HashMap::new();
         for request in requests {

@@ -1,4 +1,5 @@
-//! Gets, puts and deletes by several threads, as a web server's processes do them: a get that misses puts the object.
+//! Gets, puts and deletes by several threads, like those of a web server's processes: after a miss, the thread puts the
+//! object.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +18,7 @@ use crate::start::Start;
 use crate::store::{Handle, Store};
 use crate::touch;
 
-/// Drawn beforehand for each thread, which begins again after the last.
+/// Steps that are drawn beforehand for each thread. After the last step it starts over.
 const STEPS_OF_A_THREAD: usize = 1 << 19;
 
 /// The operation on an object.
@@ -28,24 +29,24 @@ enum Act {
     Delete,
 }
 
-/// What a thread does next: an object, and what with it.
+/// The next step of a thread: an object and an operation.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     index: u32,
     act: Act,
 }
 
-/// Of a hundred operations.
+/// The shares of operations, in percent.
 #[derive(Debug, Clone, Copy, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shares {
-    /// So many put an object that has changed.
+    /// Puts of an object that has changed.
     pub puts: u64,
-    /// So many delete one. The others are gets.
+    /// Deletes. The others are gets.
     pub deletes: u64,
 }
 
-/// Traffic on objects of given sizes, drawn beforehand; each thread walks its own part round and round.
+/// Traffic on objects of given sizes, drawn beforehand. Each thread walks through its own part again and again.
 #[derive(Debug)]
 pub struct Traffic {
     /// The bytes of each object.
@@ -54,7 +55,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Objects of these sizes, popular as `skew` says, asked for by so many threads.
+    /// Traffic of so many threads on objects of these sizes, with a popularity given by `skew`.
     pub fn new(sizes: Vec<u32>, skew: f64, shares: Shares, threads: usize, seed: u64) -> Self {
         let zipf = Zipf::new(sizes.len() as u64, skew);
         let of_thread = |thread: usize| {
@@ -74,7 +75,7 @@ impl Traffic {
         Self { sizes, steps }
     }
 
-    /// Bytes of a typical object, for stores that want to know.
+    /// Bytes of a typical object, for stores that take such a hint.
     pub fn mean_bytes(&self) -> usize {
         let sum: u64 = self.sizes.iter().map(|size| u64::from(*size)).sum();
         (sum / self.sizes.len().max(1) as u64) as usize
@@ -90,7 +91,7 @@ impl Traffic {
         self.sizes.len()
     }
 
-    /// How many of the most popular objects make up so many bytes.
+    /// How many of the most popular objects have so many bytes together.
     fn objects_within(&self, bytes: u64) -> usize {
         let mut sum = 0;
         let is_within = |size: &&u32| {
@@ -104,13 +105,13 @@ impl Traffic {
 /// How long a lap is.
 #[derive(Debug, Clone, Copy)]
 pub enum Length {
-    /// So long.
+    /// A time.
     Time(Duration),
-    /// So many operations, over all threads.
+    /// A number of operations, for all threads together.
     Operations(u64),
 }
 
-/// A lap by operations ends after so long, whatever is done by then.
+/// A lap by operations ends after this time at the latest.
 const LAP_MAX: Duration = Duration::from_mins(5);
 
 impl Length {
@@ -121,7 +122,7 @@ impl Length {
         }
     }
 
-    /// What each of so many threads does at most.
+    /// The largest number of operations of each thread, for so many threads.
     fn operations_each(self, threads: usize) -> u64 {
         match self {
             Self::Time(_) => u64::MAX,
@@ -130,22 +131,23 @@ impl Length {
     }
 }
 
-/// How far each thread has come in its part, for one store: a lap goes on where the one before ended. Else a store that is too slow
-/// to come far would be asked, in each lap, for just what it has stored in the one before.
+/// The position of each thread in its part, for one store. A lap continues where the one before ended. Otherwise a slow
+/// store, which doesn't get far, would in each lap get requests for exactly the objects that it stored in the lap
+/// before.
 #[derive(Debug)]
 pub struct Positions(Vec<AtomicUsize>);
 
 impl Positions {
-    /// At the beginning.
+    /// Starts each thread at the beginning of its part.
     pub fn new(traffic: &Traffic) -> Self {
         Self(traffic.steps.iter().map(|_| AtomicUsize::new(0)).collect())
     }
 }
 
-/// What threads did.
+/// The results of the threads.
 #[derive(Debug, Clone)]
 pub struct TrafficLap {
-    /// All operations; a get that misses and its put are one.
+    /// All operations. A get that misses and the put after it are one operation.
     pub lap: Lap,
     /// Gets.
     pub gets: u64,
@@ -155,11 +157,11 @@ pub struct TrafficLap {
     pub put_bytes: u64,
     /// Puts that a store refused as too large.
     pub refused: u64,
-    /// Of each get, a byte of each page touched.
+    /// The time of each get, which includes touching a byte of each page.
     pub get_ns: Histogram<u64>,
-    /// Of each put.
+    /// The time of each put.
     pub put_ns: Histogram<u64>,
-    /// Of every operation, with the put that follows a miss.
+    /// The time of each operation, with the put that follows a miss.
     pub all_ns: Histogram<u64>,
 }
 
@@ -192,14 +194,14 @@ impl TrafficLap {
         Ok(self)
     }
 
-    /// Gets that hit, in percent of all.
+    /// Gets that hit, in percent of all gets.
     pub fn hit_percent(&self) -> f64 {
         100.0 * self.hits as f64 / self.gets.max(1) as f64
     }
 }
 
-/// Puts the most popular objects, as many as make up so many bytes, the least popular of them first: what a store is full of before
-/// anything is counted.
+/// Puts the most popular objects, up to so many bytes together, the least popular of them first. This fills a store
+/// before anything is counted.
 pub(crate) fn fill<S: Store>(store: &S, traffic: &Traffic, bytes: u64) -> Result<()> {
     let left = AtomicUsize::new(traffic.objects_within(bytes));
     thread::scope(|scope| {
@@ -218,7 +220,7 @@ pub(crate) fn fill<S: Store>(store: &S, traffic: &Traffic, bytes: u64) -> Result
 fn put_down_to_none<S: Store>(store: &S, traffic: &Traffic, thread: usize, left: &AtomicUsize) -> Result<()> {
     let mut handle = store.handle();
     let mut value = random::filler(thread as u64, traffic.bytes_max());
-    // The counter stands for nothing but itself.
+    // No other data depends on the counter.
     while let Ok(before) = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
         let index = before - 1;
         load::stamp(&mut value, index as u64);
@@ -230,7 +232,7 @@ fn put_down_to_none<S: Store>(store: &S, traffic: &Traffic, thread: usize, left:
     Ok(())
 }
 
-/// Lets all threads work for a lap.
+/// Runs all threads for a lap.
 pub(crate) fn run<S: Store>(store: &S, traffic: &Traffic, positions: &Positions, length: Length) -> Result<TrafficLap> {
     let start = Start::new(traffic.steps.len(), length.time());
     let operations = length.operations_each(traffic.steps.len());
@@ -262,15 +264,15 @@ pub(crate) fn run<S: Store>(store: &S, traffic: &Traffic, positions: &Positions,
 struct Walk<'a> {
     steps: &'a [Step],
     position: &'a AtomicUsize,
-    /// At most.
+    /// The largest number of operations.
     operations: u64,
 }
 
 fn work<S: Store>(store: &S, traffic: &Traffic, thread: usize, walk: Walk<'_>, start: &Start) -> Result<TrafficLap> {
     let mut handle = store.handle();
-    // Marked again for each put, so that no two stored values share their bytes.
+    // Each put gets a new mark, so that no two stored values have the same bytes.
     let mut value = random::filler(thread as u64, traffic.bytes_max());
-    // Nobody else has this position.
+    // No other thread uses this position.
     let mut next = walk.position.load(Ordering::Relaxed);
     let (begin_ns, deadline_ns) = start.wait();
     let mut lap = TrafficLap::new(begin_ns)?;

@@ -1,4 +1,4 @@
-//! Latencies in windows of time: what operations take before something happens, and after.
+//! Latencies in windows of time: the times of operations before an event and after it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,17 +8,17 @@ use crate::clock::histogram;
 use crate::clock::now_ns;
 use crate::error::Result;
 
-/// Windows that one thread begins, one after the other, while others work.
+/// One thread begins the windows, one after the other, while other threads work.
 #[derive(Debug)]
 pub struct Windows {
     count: usize,
-    /// The number of the present one; all others look at it before each operation. It stands for nothing but itself:
-    /// relaxed.
+    /// The number of the present window. The other threads read it before each operation. No other data depends on it,
+    /// so relaxed accesses suffice.
     present: AtomicUsize,
 }
 
 impl Windows {
-    /// So many; the first has begun.
+    /// Makes so many windows, and begins the first.
     pub fn new(count: usize) -> Self {
         Self { count, present: AtomicUsize::new(0) }
     }
@@ -28,12 +28,13 @@ impl Windows {
         self.present.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends all of them.
+    /// Ends all windows.
     pub fn end(&self) {
         self.present.store(self.count, Ordering::Relaxed);
     }
 
-    /// Repeats `operation` until the windows have ended: nanoseconds of each, from one clock reading to the next, by window.
+    /// Repeats `operation` until the windows have ended. Returns the nanoseconds of each, from one clock reading to the
+    /// next, by window.
     pub fn time(&self, mut operation: impl FnMut() -> Result<()>) -> Result<Vec<Histogram<u64>>> {
         let mut windows = (0..self.count).map(|_| histogram()).collect::<Result<Vec<_>>>()?;
         let mut last_ns = now_ns();
@@ -47,7 +48,7 @@ impl Windows {
     }
 }
 
-/// How far apart figures of equal windows were, at most: the larger over the smaller.
+/// The largest difference between the figures of equal windows: the larger divided by the smaller.
 pub fn noise(pairs: impl IntoIterator<Item = (f64, f64)>) -> f64 {
     pairs.into_iter().map(|(one, other)| one.max(other) / one.min(other)).fold(1.0, f64::max)
 }

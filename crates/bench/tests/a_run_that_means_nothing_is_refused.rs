@@ -1,4 +1,4 @@
-//! Figures are only as good as their conditions: a store that forgets, or hands out another's value, ends the run.
+//! Figures need sound conditions: a store that forgets a value, or returns the value of another key, ends the run.
 
 #![cfg(test)]
 
@@ -14,7 +14,7 @@ use eyewall_bench::touch::Touch;
 
 const POPULATION: Population = Population { objects: 50, value_bytes: 5_000 };
 
-/// What the map refuses is larger.
+/// The map refuses larger values.
 const VALUE_BYTES_MAX: usize = 10_000;
 
 /// A map that can be made to forget.
@@ -121,7 +121,7 @@ fn a_sweep_times_each_batch() -> Result<()> {
     let toy = Toy { evicts: true, ..Toy::default() };
     let swept = toy.sweep(&[8, 100, VALUE_BYTES_MAX + 1, 70, 8], 2)?;
     assert_eq!(swept.seconds.len(), 3);
-    // One that is refused ends nothing.
+    // A refused put doesn't end the run.
     assert_eq!((swept.refused, swept.refused_bytes), (1, VALUE_BYTES_MAX + 1));
     let mut sizes: Vec<usize> = toy.map.lock().expect("no panic").values().map(Vec::len).collect();
     sizes.sort_unstable();

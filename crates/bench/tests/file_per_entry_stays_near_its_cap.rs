@@ -1,4 +1,4 @@
-//! The peer that most web caches are: it must store and find what it was given, and clean to 75 % by access time.
+//! The peer that works like most web caches. It must store and find values, and clean down to 75 % by access time.
 
 use std::time::{Duration, SystemTime};
 
@@ -58,7 +58,7 @@ fn what_was_put_is_found_and_nothing_else() -> Result<()> {
 #[test]
 fn above_the_cap_it_cleans_to_three_quarters_oldest_access_first() -> Result<()> {
     let directory = tempfile::tempdir()?;
-    // The janitor's own check comes a second after the start; this test asks for one at once.
+    // The janitor's own check comes a second after the start. This test starts one at once.
     let files = Files::create(directory.path(), 40 * BLOCK_BYTES as u64)?;
     for index in 0..40 {
         files.handle().put(&key(index), &[7; 100])?;
@@ -67,7 +67,7 @@ fn above_the_cap_it_cleans_to_three_quarters_oldest_access_first() -> Result<()>
         age(directory.path(), index)?;
     }
     assert_eq!(files.clean()?, 40 * BLOCK_BYTES as u64, "at the cap nothing is cleaned");
-    // A get makes the oldest the newest.
+    // A get makes the oldest file the newest.
     assert!(value(&files, &key(0))?.is_some());
     files.handle().put(&key(40), &[7; 100])?;
     let remaining = files.clean()?;

@@ -1,4 +1,4 @@
-//! What repetitions come to, and what a machine is called in a record.
+//! The figures of repetitions, and the name of a machine in a record.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! Each policy is walked through a trace short enough to be followed by hand.
+//! Each policy replays a trace that is short enough to follow by hand.
 
 use eyewall_bench::hits::Hits;
 use eyewall_bench::simulate::{Gdsf, Lru, Policy, REFERENCES, S3Fifo, S3FifoOptions, hits_of, offline, replay};
@@ -22,7 +22,7 @@ fn lru_evicts_what_was_used_longest_ago() {
 fn lru_counts_bytes_and_refuses_what_exceeds_its_cap() {
     let mut lru = Lru::new(10);
     let trace = [(1, 6), (2, 4), (3, 11), (1, 6), (4, 5), (2, 4)].map(|(key, bytes)| Request { key, bytes });
-    // 4 needs 5 bytes: 2, then used longest ago, leaves with its 4 bytes, and 1 with its 6.
+    // 4 needs 5 bytes. So 2, the object used longest ago, leaves with its 4 bytes, and then 1 with its 6.
     let found = replay(&mut lru, &trace);
     assert_eq!(found, Hits { requests: 6, hits: 1, bytes: 36, hit_bytes: 6 });
 }
@@ -46,7 +46,8 @@ fn s3_fifo_takes_a_remembered_newcomer_into_main() {
     let mut policy = S3Fifo::new(S3FifoOptions::plain(10));
     let first: Vec<u64> = (1..=11).collect();
     hits(&mut policy, &first);
-    // 1 left the small queue unhit and is remembered: asked for again it enters main and outlives a scan.
+    // 1 left the small queue without a hit, and is remembered. When it is requested again, it enters main and survives
+    // a scan.
     assert_eq!(hits(&mut policy, &[1]), [false]);
     let scan: Vec<u64> = (100..150).collect();
     hits(&mut policy, &scan);
@@ -81,9 +82,9 @@ fn gdsf_drops_the_large_before_the_small_and_the_old_before_the_new() {
     let mut policy = Gdsf::new(10);
     let mut ask = |key, bytes| policy.request(Request { key, bytes });
     assert!(!ask(1, 2) && !ask(2, 8));
-    // 3 wants room: 2 has the fewest uses for each byte.
+    // 3 needs room, and 2 has the fewest uses per byte.
     assert!(!ask(3, 4) && ask(1, 2) && ask(3, 4) && !ask(4, 11));
-    // Later entries stand above the priority that was evicted last, so that old uses don't count forever.
+    // Later entries start above the priority that was evicted last, so that old uses don't count forever.
     for key in 10..40 {
         assert!(!ask(key, 4));
     }
@@ -93,7 +94,7 @@ fn gdsf_drops_the_large_before_the_small_and_the_old_before_the_new() {
 #[test]
 fn min_keeps_what_is_asked_for_soonest() {
     let percent = |keys: &[u64], cap| offline(cap, &requests(keys)).0;
-    // A loop over three with room for two: LRU would never hit.
+    // A loop over three objects, with room for two: LRU would never hit.
     assert!((percent(&[1, 2, 3, 1, 2, 3, 1, 2, 3], 2) - 100.0 * 4.0 / 9.0).abs() < 1e-9);
     assert!((percent(&[1, 2, 3, 1, 2, 3, 1, 2, 3], 3) - 100.0 * 6.0 / 9.0).abs() < 1e-9);
     assert!((percent(&[1, 2, 1, 2], 1) - 25.0).abs() < 1e-9);
@@ -107,9 +108,9 @@ fn the_bound_for_sizes_takes_the_cheapest_hits() {
     // Room for 2 bytes over 6 requests, 12 in all. The small object costs 1 x 2 twice.
     let trace = sized(&[(1, 1), (2, 2), (1, 1), (3, 9), (1, 1), (2, 2)]);
     let (objects, bytes) = offline(2, &trace);
-    // The large one's interval is 4 long, and costs 8: all three fit into 12.
+    // The interval of the large object is 4 long, and costs 8. All three fit into 12.
     assert!((objects - 50.0).abs() < 1e-9 && (bytes - 100.0 * 4.0 / 16.0).abs() < 1e-9, "{objects} {bytes}");
-    // With room for 1 byte the large one can't be kept.
+    // With room for 1 byte, the large object doesn't fit.
     assert!((offline(1, &trace).0 - 100.0 * 2.0 / 6.0).abs() < 1e-9);
 }
 

@@ -1,4 +1,4 @@
-//! A trace that was damaged or mistaken for one is refused with the line at fault.
+//! A damaged trace, or a file that isn't a trace, is refused, with the faulty line.
 
 use std::io::Write;
 use std::path::Path;

@@ -91,7 +91,7 @@ fn announce(server: &Server) {
         let _ = writeln!(text, "listening on https://{address}/");
     }
     for site in &server.config().sites {
-        let _ = writeln!(text, "serving      {}", in_words(&site.settings));
+        let _ = writeln!(text, "serving      {}", in_words(site));
     }
     let cache = server.cache();
     let place = cache.path().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string());

@@ -110,6 +110,8 @@ mod lock;
 mod mapped;
 mod options;
 mod paging;
+#[cfg(feature = "seams")]
+mod parse;
 mod policy;
 mod process;
 #[doc(hidden)]
@@ -153,7 +155,7 @@ pub use verify::{Check, Repairs, Report};
 #[cfg(feature = "seams")]
 #[doc(hidden)]
 pub mod seams {
-    pub use crate::format::parse::parse;
+    pub use crate::parse::parse;
     pub use crate::seam::armed::{die_after, pause_before_judging, pause_before_pin, stop_after, stores_since};
     pub use eyewall_region::clock::{shift_for_tests as shift_clock, shift_wall_for_tests as shift_wall_clock};
     pub use eyewall_region::memory::ignore_waiting_for_tests as ignore_waiting;

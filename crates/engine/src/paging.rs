@@ -9,7 +9,7 @@
 
 use std::cell::Cell;
 
-use eyewall_region::region::PAGE_BYTES;
+use eyewall_region::page::PAGE_BYTES;
 use eyewall_region::residency::waits_of_thread;
 
 use crate::format::record::{HEADER_BYTES, Lengths, Record};

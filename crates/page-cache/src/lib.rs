@@ -12,7 +12,7 @@
 //! | [`request_body`] | the bodies of requests to an upstream |
 //! | [`pages`] | storing and renewing responses; the state that all front doors of a volume share |
 //! | [`purge`], [`tags`] | purges, and the tags by which responses are purged together |
-//! | [`query`] | the prefix of the keys of an address's answers to QUERY |
+//! | [`query`], [`digest`] | the keys of an address's answers to QUERY; digests of content for keys |
 //!
 //! How responses lie in the volume, and how they get there:
 //!
@@ -82,6 +82,7 @@ mod blocking;
 pub mod body;
 pub mod cached_body;
 mod collapsing;
+pub mod digest;
 mod fill;
 mod fragments;
 mod generation;

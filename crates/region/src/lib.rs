@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`region`] | [`Region`]: a mapped file, shared memory or heap; words as atomics, bytes by bounds-checked offset |
+//! | [`page`] | the size of a page |
 //! | [`residency`] | which bytes of a region are in memory, and reading them in |
 //! | [`mod@file`] | creating a file completely or not at all, opening, identity, which file systems guarantee allocated blocks |
 //! | [`liveness`] | [`Alive`](liveness::Alive): a lock that lives exactly as long as its process |
@@ -26,6 +27,7 @@ pub mod futex;
 pub mod heap;
 pub mod liveness;
 pub mod memory;
+pub mod page;
 pub mod region;
 pub mod residency;
 pub mod sigbus;

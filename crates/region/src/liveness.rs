@@ -18,7 +18,7 @@ use std::ptr::{self, NonNull};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::fork::{self, Private};
-use crate::region::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 
 /// The first byte that locks use, beyond the size of any file.
 const LOCKS_START: i64 = 1 << 61;

@@ -11,10 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, fence};
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 
 use crate::file;
+use crate::page::PAGE_BYTES;
 use crate::sigbus::{self, Watch};
 
-/// The alignment of every region's first byte: one page.
-pub const PAGE_BYTES: usize = 4096;
 /// What one entry in the middle level of a page table maps (x86-64, and aarch64 with 4 KiB pages).
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 

@@ -5,7 +5,8 @@ use std::ptr;
 
 use rustix::mm::Advice;
 
-use crate::region::{PAGE_BYTES, Region};
+use crate::page::page_bytes;
+use crate::region::Region;
 
 /// How many pages one system call asks about.
 const PAGES: usize = 256;
@@ -107,13 +108,6 @@ pub fn waits_of_thread() -> u64 {
     // SAFETY: the kernel fills a struct of ours.
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
     usage.ru_majflt as u64
-}
-
-/// The kernel's page size. A signal handler may call this.
-pub(crate) fn page_bytes() -> usize {
-    // SAFETY: no pointers are involved.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(PAGE_BYTES)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use libc::{c_int, c_void, siginfo_t};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::fork;
-use crate::residency::page_bytes;
+use crate::page::page_bytes;
 
 /// A watched region's place in the table. Places are never freed, but used again.
 #[derive(Debug)]

@@ -33,25 +33,31 @@
 //!
 //! # Where to look
 //! `serve` is the server itself. [`config`] is its configuration. `key` makes the key of a response, and `rules` finds the rules
-//! of a site that apply to a request and its response. The program `eyewall` and its tools are in `crates/cli`, which depends on
-//! this crate.
+//! of a site that apply to a request and its response. `sites` finds a site by its host. The program `eyewall` and its tools are
+//! in `crates/cli`, which depends on this crate.
+//!
+//! ```text
+//! serve ──> sites ──> rules ──> key ──> config ──> host_name, units      each uses those on its right
+//! ```
 //!
 //! # What is absent
-//! This crate has no `unsafe`, no memory map of its own (the engine gives pinned bytes), and no command line. A running server can't change its configuration: stop it and start another one.
+//! This crate has no `unsafe`, no memory map of its own (the engine gives pinned bytes), and no command line. A running server can't
+//! change its configuration: stop it and start another one.
 
 #![forbid(unsafe_code)]
 
 pub mod config;
-mod error;
+mod host_name;
 mod key;
 mod rules;
 mod serve;
+mod sites;
 pub mod units;
 pub mod warnings;
 
-pub use error::Error;
+pub use config::origin_url::OriginUrl;
 pub use eyewall_tls::clock;
-pub use serve::{Builder, Handle, OriginUrl, Server, TlsError};
+pub use serve::{Builder, Error, Handle, Server, TlsError};
 
 /// The tests compile the guide's snippet.
 #[cfg(doctest)]

@@ -100,7 +100,7 @@ fn a_server_without_a_given_volume_opens_the_configured_one() {
     );
     let server = Server::builder().toml(&text).unwrap().start().unwrap();
     assert_eq!((server.cache().path(), server.cache().size()), (Some(path.as_path()), 8 << 20));
-    assert_eq!(server.config().sites.iter().count(), 1);
+    assert_eq!(server.config().sites.len(), 1);
     assert!(server.admin().is_none());
     server.stop().unwrap();
 }

@@ -1,5 +1,5 @@
 <?php
-// memcached as a store: a process of our own behind a Unix socket, by the extension of PHP.
+// memcached as a store: a process that this driver starts, behind a Unix socket, and PHP's extension for it.
 declare(strict_types=1);
 
 final class MemcachedOfOurs extends Store
@@ -27,7 +27,7 @@ final class MemcachedOfOurs extends Store
 
     public function open(array $request, string $folder): void
     {
-        // However the driver ends, short of SIGKILL.
+        // Runs whenever the driver ends, except by SIGKILL.
         $this->ends || register_shutdown_function($this->close(...));
         $this->ends = true;
         $socket = "$folder/socket";

@@ -1,5 +1,5 @@
 <?php
-// Lines of JSON to the suite, and words to the person (bench/drivers/README.md).
+// Lines of JSON for the suite, and messages for people (bench/drivers/README.md).
 declare(strict_types=1);
 
 /** One line of the answer. */
@@ -8,14 +8,14 @@ function answer(array $line): void
     echo json_encode($line, JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_PRESERVE_ZERO_FRACTION), "\n";
 }
 
-/** Ends the driver: the request itself was wrong. */
+/** Ends the driver, since the request is wrong. */
 function refuse(string $words): never
 {
     fwrite(STDERR, "modules.php: $words\n");
     exit(2);
 }
 
-/** A signal ends the driver as an exit does, so that what was made is removed. A second one doesn't disturb it. */
+/** A signal ends the driver by an exit, so that it removes what it made. A second signal doesn't interrupt that. */
 function end_by_signals(): void
 {
     pcntl_async_signals(true);
@@ -28,7 +28,7 @@ function end_by_signals(): void
     }
 }
 
-/** A directory of our own, gone at the end. */
+/** A directory for this driver, which is removed at the end. */
 final class Scratch
 {
     public readonly string $path;

@@ -1,5 +1,5 @@
 <?php
-// The suite's request: read, and refused where it can't be followed.
+// Reads the suite's request, and refuses it if it can't be met.
 declare(strict_types=1);
 
 const NUMBERS = ['keys', 'operations', 'seconds', 'stored_percent', 'set_percent'];
@@ -37,7 +37,7 @@ function check_settings(array $request): void
     }
 }
 
-/** A request to measure, with what its case means. */
+/** A request to measure, with the meaning of its case. */
 function checked_measure(array $request): array
 {
     ($request['procedure'] ?? null) === 'modules' || refuse('"procedure" has to be modules');

@@ -1,10 +1,10 @@
 <?php
-// The stores of PHP: what each is called, where it is had from, which configurations it has, and how it is opened.
+// The stores of PHP: the name of each, its source, its configurations, and how to open it.
 declare(strict_types=1);
 
 abstract class Store
 {
-    /** Why it can't be had here, and what to do; null if it can. */
+    /** Why the store isn't available here, and what to do; null if it is. */
     public function absent(): ?string
     {
         return null;
@@ -20,13 +20,13 @@ abstract class Store
         return 'PHP ' . PHP_VERSION;
     }
 
-    /** Whether it can be measured in the request's case. Without a cap it can where all fits, and only there. */
+    /** Whether the store can be measured in the request's case. A store without a cap can only be measured if all objects fit. */
     public function fits(array $request): bool
     {
         return $request['configuration']['is_roomy'] ?? false;
     }
 
-    /** What PHP has to be started with. */
+    /** The settings that PHP has to start with. */
     public function ini(array $request): array
     {
         return [];
@@ -55,7 +55,7 @@ function stores(): array
 }
 
 /**
- * Shared memory of one PHP and its children. It takes whole mebibytes from one up; what doesn't fit any more empties it. The extension
+ * Shared memory of one PHP and its children. Its size is in whole mebibytes, at least one. An entry that doesn't fit empties it. The extension
  * serialises by itself.
  */
 final class Apcu extends Store
@@ -103,7 +103,7 @@ final class Apcu extends Store
     }
 }
 
-/** The extension of bindings/php: a volume of the cap's size. It serialises by itself. */
+/** The extension of bindings/php: a volume with the size of the cap. The extension serialises by itself. */
 final class EyewallVolume extends Store
 {
     private ?Eyewall\Cache $cache = null;
@@ -146,7 +146,7 @@ final class EyewallVolume extends Store
     }
 }
 
-/** A file for each key, in 256 directories, written beside its place and renamed. What is structured is serialised. */
+/** A file for each key, in 256 directories, written under another name and renamed. Structured values are serialised. */
 final class FilePerKey extends Store
 {
     private string $folder = '';
@@ -211,7 +211,7 @@ final class PlainArray extends Store
     }
 }
 
-/** What serialising alone costs; bytes need none. */
+/** The cost of serialising alone; bytes need none. */
 final class Serialized extends Store
 {
     private array $entries = [];

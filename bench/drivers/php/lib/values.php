@@ -19,7 +19,7 @@ function mixed(int $x): int
     return $x ^ ($x >> 16);
 }
 
-/** A product modulo 2^32, in halves: the whole would be too large for a whole number. */
+/** A product modulo 2^32, from halves, since the whole product is too large for an integer. */
 function product(int $left, int $right): int
 {
     return ((((($left >> 16) * $right) & 0xffff) << 16) + ($left & 0xffff) * $right) & WORD;
@@ -50,7 +50,7 @@ final class Stream
     }
 }
 
-/** All that is the same for every store in a case. */
+/** The part that is the same for every store in a case. */
 final class Values
 {
     private int $seed;
@@ -62,14 +62,14 @@ final class Values
         $this->seed = $request['seed'] & WORD;
     }
 
-    /** Twice as many as are stored: the second half never is. */
+    /** Twice as many keys as stored objects: those of the second half are never stored. */
     public function keys(): array
     {
         $base = mixed($this->seed);
         return array_map(fn (int $index) => sprintf('key:%08x', mixed($index ^ $base)), range(0, 2 * $this->settings['keys'] - 1));
     }
 
-    /** The values; key i gets the one at i modulo their number. */
+    /** The values. Key i has the value i modulo their number. */
     public function values(): array
     {
         $size = $this->request['size'];
@@ -124,7 +124,7 @@ final class Values
         return $record;
     }
 
-    /** Which key each get is for, by index. */
+    /** The key of each get, by index. */
     public function gets(int $stored): array
     {
         ['stored_percent' => $share, 'keys' => $keys, 'operations' => $count] = $this->settings;
@@ -136,7 +136,7 @@ final class Values
         return $sequence;
     }
 
-    /** The same of gets and sets; a set of key i is -1 - i. */
+    /** The same for gets and sets; a set of key i is -1 - i. */
     public function mix(int $stored): array
     {
         ['set_percent' => $share, 'operations' => $count] = $this->settings;
@@ -148,7 +148,7 @@ final class Values
         return $sequence;
     }
 
-    /** What all this comes to, for the test that holds the languages against each other. */
+    /** A summary of all this, for the test that compares the languages. */
     public function vectors(): array
     {
         $keys = $this->keys();

@@ -1,5 +1,5 @@
 <?php
-// What is done with a store, and how long it takes.
+// The work on a store, and its time.
 declare(strict_types=1);
 
 const CHECKED = 64;
@@ -46,8 +46,8 @@ function figures(Store $store, Values $data, array $request): array
 }
 
 /**
- * Does `count` operations by `work`, until they are done or the time is up; how many were done, and the seconds that they took.
- * The clock is looked at between blocks, which grow while they are short.
+ * Does `count` operations by `work`, or fewer if the time is up first. Returns their number and their seconds.
+ * It checks the clock between blocks of operations, and enlarges short blocks.
  */
 function timed(int $count, float $limit, callable $work): array
 {

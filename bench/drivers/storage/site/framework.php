@@ -1,6 +1,6 @@
 <?php
-// The small framework of the generated site: a manifest of classes, templates that are compiled, fragments of pages that are kept, and
-// temporary files. What it keeps and where is the site's only setting that is measured.
+// The small framework of the generated site: a manifest of classes, compiled templates, stored fragments of pages, and
+// temporary files. The measurement varies only where the framework keeps these.
 declare(strict_types=1);
 
 require __DIR__ . '/kept.php';
@@ -13,7 +13,7 @@ final class Site
     {
     }
 
-    /** Gets what a page needs, and builds it first where there is nothing, as after a restart. */
+    /** Loads the data of a page. If there is none, as after a restart, builds it first. */
     public function start(): void
     {
         $manifest = $this->kept->manifest();
@@ -29,7 +29,7 @@ final class Site
         });
     }
 
-    /** Finds all classes, compiles all templates, and keeps both anew. */
+    /** Finds all classes, compiles all templates, and stores both again. */
     public function rebuild(): void
     {
         $templates = [];
@@ -46,13 +46,13 @@ final class Site
         return ob_get_clean();
     }
 
-    /** A part of a page, as it was kept, or made. */
+    /** A part of a page: the stored one, or else a new one. */
     public function fragment(string $name, callable $make): array
     {
         return $this->kept->fragment($name, $make);
     }
 
-    /** A temporary file, as uploads and pictures need one. */
+    /** Makes a temporary file, as uploads and pictures do. */
     public function passThroughTemporaryFile(string $bytes): string
     {
         $path = tempnam(sys_get_temp_dir(), 'page');

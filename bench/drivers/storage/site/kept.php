@@ -1,23 +1,23 @@
 <?php
-// Where a site's manifest, its compiled templates and the fragments of its pages are kept: in files, or in a volume of Eyewall.
+// Keeps a site's manifest, its compiled templates and the fragments of its pages: in files, or in a volume of Eyewall.
 declare(strict_types=1);
 
 interface Kept
 {
-    /** The site's classes; null: nothing was built yet. */
+    /** The site's classes; null if nothing was built yet. */
     public function manifest(): ?array;
 
-    /** In the place of all that was built before: classes, and templates as PHP source, by name. */
+    /** Replaces everything that was built before. Takes the classes, and the templates as PHP source, by name. */
     public function replace(array $classes, array $templates): void;
 
     /** Prints a template. */
     public function run(string $template, Site $site, array $data): void;
 
-    /** A part of a page, as it was kept, or made. */
+    /** A part of a page: the stored one, or else a new one. */
     public function fragment(string $name, callable $make): array;
 }
 
-/** A whole file in the place of another, in one of three ways. */
+/** Replaces a whole file, in one of three ways. */
 enum Way: string
 {
     case Truncate = 'truncate';
@@ -79,7 +79,7 @@ final class KeptFiles implements Kept
     }
 }
 
-/** The manifest and fragments are arrays, serialised as Eyewall does it by default; a template is source that PHP compiles at each page. */
+/** The manifest and fragments are arrays, which Eyewall serialises in its default way. A template is source that PHP compiles for each page. */
 final class KeptInVolume implements Kept
 {
     private const SIZE = '16M';
@@ -114,7 +114,7 @@ final class KeptInVolume implements Kept
     }
 }
 
-/** What the environment asks for. */
+/** The store that the environment names. */
 function kept(Way $way): Kept
 {
     $cache = getenv('SITE_CACHE') ?: throw new RuntimeException('SITE_CACHE is not set');

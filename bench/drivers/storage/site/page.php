@@ -1,5 +1,6 @@
 <?php
-// A page of the generated site: some fifty of its classes, a template with those that it includes, twenty fragments, a temporary file.
+// A page of the generated site: about fifty of its classes, a template with the templates that it includes, twenty
+// fragments, a temporary file.
 declare(strict_types=1);
 
 require __DIR__ . '/framework.php';

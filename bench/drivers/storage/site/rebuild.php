@@ -1,5 +1,5 @@
 <?php
-// Builds the cache of the generated site anew, so many times, in a way; prints the nanoseconds of each.
+// Builds the cache of the generated site again, so many times, in one of the ways. Prints the nanoseconds of each time.
 declare(strict_types=1);
 
 require __DIR__ . '/framework.php';

@@ -8,16 +8,14 @@
 use std::time::Duration;
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_page_cache::digest::{CONTENT_BYTES_MAX, ContentDigest};
 use eyewall_page_cache::request_body::collected;
 use eyewall_page_cache::upstream::UpstreamBody;
 use eyewall_page_cache::visit::Prescribed;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
-use ring::digest::{Context, SHA256};
 
-use super::inner::{HttpService, Visit};
-use super::query::{CONTENT_BYTES_MAX, hexadecimal};
-use super::service::Answered;
+use super::inner::{Answered, HttpService, Visit};
 use super::{pass, tags};
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -48,7 +46,7 @@ pub(super) async fn answer<S: HttpService<B>, B: UpstreamBody>(
     let Some(message) = content.whole().filter(|message| is_one_message(message)) else {
         return pass::forward(&visit, content.rejoined(), passing).await;
     };
-    let mut digest = Context::new(&SHA256);
+    let mut digest = ContentDigest::new();
     for name in OF_THE_CODING {
         // All lines of the field, because a server may take any of them.
         let lines: Vec<&[u8]> = visit.parts.headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
@@ -56,7 +54,7 @@ pub(super) async fn answer<S: HttpService<B>, B: UpstreamBody>(
         digest.update(b"\n");
     }
     digest.update(&message);
-    visit.key = format!("{} grpc {}", visit.address, hexadecimal(&digest.finish())).into_bytes();
+    visit.key = format!("{} grpc {}", visit.address, digest.finish()).into_bytes();
     // The answer carries its method as a tag.
     visit.upstream.tag = Some(tags::named(&visit.upstream.settings, visit.parts.uri.path()));
     visit.content = Some(message);

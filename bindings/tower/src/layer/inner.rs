@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use eyewall_http::policy::Policy;
+use eyewall_page_cache::cached_body::CachedBody;
 use eyewall_page_cache::request_body::RequestBody;
 use eyewall_page_cache::settings::Settings as CacheSettings;
 use eyewall_page_cache::upstream::{Failure, Question, Rules, Upstream, UpstreamBody};
@@ -19,6 +20,15 @@ use super::tags;
 
 /// A request, with all that is needed to answer it.
 pub(super) type Visit<S, B> = visit::Visit<Inner<S, B>>;
+
+/// The answer to a request.
+pub(super) type Answered<S, B> =
+    Result<Response<CachedBody<<S as HttpService<B>>::Content>>, <S as HttpService<B>>::Fault>;
+
+/// Answers a GET, a HEAD or a QUERY.
+pub(super) async fn answer<S: HttpService<B>, B: UpstreamBody>(visit: Visit<S, B>) -> Answered<S, B> {
+    Arc::new(visit).answer().await.map_err(|unanswered| unanswered.error)
+}
 
 /// A service that any task can call, for requests with bodies of `B`.
 pub(crate) trait HttpService<B>: Clone + Send + 'static {

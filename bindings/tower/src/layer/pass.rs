@@ -10,8 +10,7 @@ use eyewall_page_cache::visit::Invalidated;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request, StatusCode, Uri};
 
-use super::inner::{HttpService, Visit};
-use super::service::Answered;
+use super::inner::{Answered, HttpService, Visit};
 use super::tags;
 
 /// Sends a request with a body, with a method that asks for a change, or for another protocol.

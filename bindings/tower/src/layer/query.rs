@@ -1,27 +1,17 @@
 //! QUERY (RFC 10008): a GET with content, which is part of the key.
 //!
-//! ```text
-//! ADDRESS query                                  the generation of the answers to QUERY of this address
-//! KEY query GENERATION DIGEST                    an answer; variants of it as of any other
-//! ```
-//! So to remove the generation is to remove all of them: a new generation leads to none of the old answers.
-
-use std::fmt::Write as _;
+//! [`eyewall_page_cache::query`] describes the keys. Here the further parts of a key come before the word `query`.
 
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
-use eyewall_http::query;
+use eyewall_page_cache::digest::CONTENT_BYTES_MAX;
+use eyewall_page_cache::query::{behind_address, digest};
 use eyewall_page_cache::request_body::{RequestBody, collected};
 use eyewall_page_cache::upstream::UpstreamBody;
-use ring::digest::{Context, Digest, SHA256};
 
-use super::inner::{HttpService, Visit};
+use super::inner::{Answered, HttpService, Visit, answer};
 use super::pass::forward;
-use super::service::{Answered, answer};
 
-/// The greatest length of content that becomes part of a key. It is held in memory while its request is answered; requests with
-/// longer content bypass the cache.
-pub(super) const CONTENT_BYTES_MAX: usize = 64 << 10;
-
+/// Answers a QUERY. A request whose content is too long for a key bypasses the cache.
 pub(super) async fn answer_query<S: HttpService<B>, B: UpstreamBody>(
     mut visit: Visit<S, B>,
     body: B,
@@ -36,18 +26,7 @@ pub(super) async fn answer_query<S: HttpService<B>, B: UpstreamBody>(
     let Some(generation) = visit.pages.query_generation(visit.address.as_bytes()).await else {
         return forward(&visit, RequestBody::whole(whole), passing).await;
     };
-    let mut digest = Context::new(&SHA256);
-    query::identify(&visit.parts.headers, &whole, |piece| digest.update(piece));
-    let text = format!(" query {generation:016x} {}", hexadecimal(&digest.finish()));
-    visit.key.extend(text.as_bytes());
+    visit.key.extend(behind_address(generation, &digest(&visit.parts.headers, &whole)).as_bytes());
     visit.content = Some(whole);
     answer(visit).await
-}
-
-pub(super) fn hexadecimal(digest: &Digest) -> String {
-    digest.as_ref().iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string can't fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -16,7 +16,7 @@ use http::header::UPGRADE;
 use http::{Method, Request, Response};
 use tower_service::Service;
 
-use super::inner::{HttpService, Inner, Visit};
+use super::inner::{Answered, HttpService, Inner, Visit, answer};
 use super::settings::Settings;
 use super::{grpc, pass, query};
 
@@ -76,10 +76,6 @@ where
     }
 }
 
-/// The answer to a request.
-pub(super) type Answered<S, B> =
-    Result<Response<CachedBody<<S as HttpService<B>>::Content>>, <S as HttpService<B>>::Fault>;
-
 async fn decide<S: HttpService<B>, B: UpstreamBody>(service: CacheService<S>, request: Request<B>) -> Answered<S, B> {
     let (parts, body) = request.into_parts();
     let CacheService { inner, settings, pages } = service;
@@ -106,9 +102,4 @@ async fn decide<S: HttpService<B>, B: UpstreamBody>(service: CacheService<S>, re
         CacheStatus::forwarded(Forward::Bypass).detail("content")
     };
     pass::forward(&visit, RequestBody::passed(body), passing).await
-}
-
-/// Answers a GET, a HEAD or a QUERY.
-pub(super) async fn answer<S: HttpService<B>, B: UpstreamBody>(visit: Visit<S, B>) -> Answered<S, B> {
-    Arc::new(visit).answer().await.map_err(|unanswered| unanswered.error)
 }

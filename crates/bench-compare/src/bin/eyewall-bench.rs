@@ -1,4 +1,4 @@
-//! `eyewall-bench`: the suite, on every store that there is.
+//! `eyewall-bench`: the suite, with all stores.
 
 use std::process::ExitCode;
 

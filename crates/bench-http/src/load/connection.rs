@@ -6,10 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
 use super::head::{self, Head};
 use super::report::Kind;
+use super::stream::Stream;
+use super::tls::Tls;
 use crate::error::Error;
 
 /// The size of the first read: small responses arrive with it completely, and of large ones little is copied.
@@ -22,7 +24,7 @@ const FIRST_SECONDS: Duration = Duration::from_secs(10);
 /// The buffers of all connections.
 pub(crate) struct Buffers {
     head: Box<[u8]>,
-    /// Never written, so never backed by memory: its length tells the kernel how much to drop.
+    /// Without TLS never written, so never backed by memory: its length tells the kernel how much to drop.
     discarded: Box<[u8]>,
 }
 
@@ -34,7 +36,7 @@ impl Buffers {
 
 /// A connection with a request in progress.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     /// When the request was sent, or, for the first one, when the connection was begun.
     asked_at: Instant,
     /// Whether the request waits for the connection to be established.
@@ -98,15 +100,15 @@ impl AsFd for Connection {
 
 impl Connection {
     /// Opens a blocking connection, for the first response.
-    pub(crate) fn open(peer: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn open(peer: SocketAddr, tls: Option<&Tls>) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&peer, FIRST_SECONDS)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(FIRST_SECONDS))?;
-        Ok(Self::on(stream, Instant::now(), false))
+        Ok(Self::on(Stream::new(stream, tls)?, Instant::now(), false))
     }
 
     /// Opens a nonblocking connection; an event reports that it is established or refused.
-    pub(crate) fn begin(peer: SocketAddr, now: Instant) -> io::Result<Self> {
+    pub(crate) fn begin(peer: SocketAddr, tls: Option<&Tls>, now: Instant) -> io::Result<Self> {
         let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
         match connect(&socket, &peer) {
@@ -115,15 +117,15 @@ impl Connection {
         }
         let stream = TcpStream::from(socket);
         stream.set_nodelay(true)?;
-        Ok(Self::on(stream, now, true))
+        Ok(Self::on(Stream::new(stream, tls)?, now, true))
     }
 
-    fn on(stream: TcpStream, asked_at: Instant, opens: bool) -> Self {
+    fn on(stream: Stream, asked_at: Instant, opens: bool) -> Self {
         Self { stream, asked_at, opens, length: 0, begun: Vec::new(), head: None, rest: 0 }
     }
 
     pub(crate) fn no_longer_blocks(&self) -> io::Result<()> {
-        self.stream.set_nonblocking(true)
+        self.stream.no_longer_blocks()
     }
 
     /// Sends a request, and compares the whole response with `reference`.
@@ -158,6 +160,11 @@ impl Connection {
         self.asked_at
     }
 
+    /// Whether its handshake resumed an earlier session.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.stream.is_resumed()
+    }
+
     /// Whether its first request waits for the connection to be established.
     pub(crate) fn opens(&self) -> bool {
         self.opens
@@ -173,11 +180,7 @@ impl Connection {
     pub(crate) fn send(&mut self, request: &[u8], length: u64, now: Instant) -> io::Result<()> {
         (self.asked_at, self.length) = (now, length);
         // A request is far smaller than the socket's empty buffer.
-        if send(&self.stream, request, SendFlags::NOSIGNAL)? == request.len() {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::WriteZero.into())
-        }
+        self.stream.send(request)
     }
 
     /// Reads the response as far as it has arrived.
@@ -202,7 +205,7 @@ impl Connection {
         }
         while self.rest > 0 {
             let wanted = usize::try_from(self.rest).unwrap_or(DISCARD_MAX).min(DISCARD_MAX);
-            let dropped = receive(&self.stream, &mut buffers.discarded[..wanted], RecvFlags::TRUNC)?;
+            let dropped = self.stream.discard(&mut buffers.discarded[..wanted])?;
             self.rest -= dropped.unwrap_or(0) as u64;
             if dropped.is_none_or(|dropped| dropped < wanted && !ended) {
                 return Ok(None);
@@ -214,7 +217,7 @@ impl Connection {
     /// Reads until the head is complete or nothing is left; returns the bytes of the last call.
     fn read_head(&mut self, buffer: &mut [u8]) -> Result<usize, Kind> {
         loop {
-            let Some(received) = receive(&self.stream, buffer, RecvFlags::empty())? else { return Ok(0) };
+            let Some(received) = self.stream.receive(buffer)? else { return Ok(0) };
             let there = if self.begun.is_empty() {
                 &buffer[..received]
             } else {
@@ -233,18 +236,5 @@ impl Connection {
                 self.begun.extend_from_slice(&buffer[..received]);
             }
         }
-    }
-}
-
-/// The number of received bytes; `None` if there are none now.
-fn receive(stream: &TcpStream, buffer: &mut [u8], flags: RecvFlags) -> Result<Option<usize>, Kind> {
-    loop {
-        return match recv(stream, &mut *buffer, flags) {
-            Ok((_, 0)) => Err(Kind::Read),
-            Ok((_, received)) => Ok(Some(received)),
-            Err(Errno::AGAIN) => Ok(None),
-            Err(Errno::INTR) => continue,
-            Err(_) => Err(Kind::Read),
-        };
     }
 }

@@ -9,8 +9,11 @@ mod head;
 mod references;
 mod report;
 mod request;
+mod stream;
+mod tls;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -21,7 +24,8 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use self::connection::{Buffers, Connection, Progress};
 use self::references::References;
 use self::report::{Kind, Tally};
-use self::request::Request;
+use self::request::{Request, Server};
+use self::tls::Tls;
 use crate::error::{Error, Result};
 
 /// The minimum time without a response that counts as a failure, even in a short window; less is slow.
@@ -33,10 +37,10 @@ const ENDED: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFl
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The address to request, as http://HOST:PORT/PATH; {} in the path stands for a number that grows with
+    /// The address to request, as http://HOST:PORT/PATH or https://...; {} in the path stands for a number that grows with
     /// each request
     address: String,
-    /// The number of numbers, after which they begin again
+    /// How many numbers there are, before they begin again
     #[arg(long, value_name = "N", default_value_t = u64::MAX, value_parser = clap::value_parser!(u64).range(1..))]
     names: u64,
     /// A file with the body of every response; {} in its name stands for the number in the path, if bodies
@@ -56,6 +60,12 @@ pub(crate) struct Arguments {
     /// Open a connection per request, within its time, and send nothing before
     #[arg(long)]
     anew: bool,
+    /// The root certificate of a server that speaks TLS, in PEM
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Resume the TLS sessions of earlier connections
+    #[arg(long, requires = "anew")]
+    resume: bool,
     /// Send only so many requests, including failed ones, and end after the last one
     #[arg(long, value_name = "N", default_value_t = u64::MAX)]
     at_most: u64,
@@ -74,8 +84,8 @@ fn seconds_or_none(text: &str) -> std::result::Result<Duration, String> {
 /// Measures, and prints the line.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let references = References::read(&arguments.reference, arguments.names)?;
-    let (request, peer) = Request::to(&arguments.address, arguments.names, arguments.anew)?;
-    let mut load = Load::new(peer, request, arguments, references)?;
+    let (request, server) = Request::to(&arguments.address, arguments.names, arguments.anew)?;
+    let mut load = Load::new(&server, request, arguments, references)?;
     if !arguments.anew {
         load.open()?;
     }
@@ -87,6 +97,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// Connections to one server.
 struct Load {
     peer: SocketAddr,
+    /// `None` for clear text.
+    tls: Option<Tls>,
     request: Request,
     /// The expected bodies.
     references: References,
@@ -101,18 +113,24 @@ struct Load {
 }
 
 impl Load {
-    fn new(peer: SocketAddr, request: Request, arguments: &Arguments, references: References) -> Result<Self> {
+    fn new(server: &Server, request: Request, arguments: &Arguments, references: References) -> Result<Self> {
+        let tls = match (&arguments.ca, server.is_tls) {
+            (Some(ca), true) => Some(Tls::new(ca, &server.name, arguments.resume)?),
+            (None, false) => None,
+            _ => return Err(Error::Root),
+        };
+        let peer = server.peer;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Error::io("epoll"))?;
         let connections = (0..arguments.connections).map(|_| None).collect();
         let (anew, unsent) = (arguments.anew, arguments.at_most);
-        Ok(Self { peer, request, references, epoll, connections, anew, unsent, buffers: Buffers::new() })
+        Ok(Self { peer, tls, request, references, epoll, connections, anew, unsent, buffers: Buffers::new() })
     }
 
     /// Opens all connections, and sends one request on each.
     fn open(&mut self) -> Result<()> {
         for number in 0..self.connections.len() {
             let connecting = Error::io(format!("connecting to {}", self.peer));
-            let mut connection = Connection::open(self.peer).map_err(connecting)?;
+            let mut connection = Connection::open(self.peer, self.tls.as_ref()).map_err(connecting)?;
             let reference = self.references.body(self.request.number())?;
             connection.first_answer(self.request.next(), reference).map_err(|failure| failure.of(number + 1))?;
             connection.no_longer_blocks().map_err(Error::io("a socket"))?;
@@ -194,6 +212,7 @@ impl Load {
             Progress::Answered { bytes, closes } => {
                 let now = Instant::now();
                 tally.answered(bytes, now - connection.asked_at());
+                tally.resumed(self.anew && connection.is_resumed());
                 if closes {
                     self.open_again(number, now, tally);
                 } else {
@@ -228,7 +247,7 @@ impl Load {
             return;
         }
         self.unsent -= 1;
-        let opened = Connection::begin(self.peer, now).and_then(|connection| {
+        let opened = Connection::begin(self.peer, self.tls.as_ref(), now).and_then(|connection| {
             watch(&self.epoll, &connection, number)?;
             Ok(connection)
         });

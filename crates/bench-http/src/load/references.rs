@@ -14,7 +14,7 @@ const NAMES_MAX: u64 = 100_000;
 pub(crate) struct References {
     /// The name of the file, with a placeholder for the number if there are several.
     file: String,
-    /// By number; a single body has one.
+    /// The lengths by number; only one if there is a single body.
     lengths: Vec<u64>,
     /// The last body and its number.
     last: Option<(u64, Vec<u8>)>,

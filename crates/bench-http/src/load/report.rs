@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Write,
     /// The connection ended before the response did.
     Read,
+    /// The bytes are not TLS, or the certificate is not trusted.
+    Tls,
     /// The bytes are not an HTTP/1 head.
     Head,
     /// The status was not 200.
@@ -46,6 +48,8 @@ struct Line {
     requests: u64,
     /// Their bytes, including heads.
     bytes: u64,
+    /// Those whose own connection resumed a TLS session.
+    resumed: u64,
     micros: u64,
     /// The client's own share of its core.
     cpu_micros: u64,
@@ -67,6 +71,11 @@ impl Tally {
         self.line.requests += 1;
         self.line.bytes += bytes;
         self.latency_ns.saturating_record(time.as_nanos() as u64);
+    }
+
+    /// Counts a response whose own connection resumed a session.
+    pub(crate) fn resumed(&mut self, is_resumed: bool) {
+        self.line.resumed += u64::from(is_resumed);
     }
 
     pub(crate) fn add(&mut self, kind: Kind, count: u64) {

@@ -1,10 +1,10 @@
-//! The tests of the suite's drivers, which are in Python, on programs that cargo has built for a test.
+//! Runs the Python tests of the suite's drivers, with programs that cargo has built for a test.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Runs a class of `scripts/drivers-test` with programs by the names of the variables that name them; none of its tests may be skipped.
-/// Where Python 3.11, a second core or a program is missing, it says so.
+/// Runs a class of `scripts/drivers-test`, with these programs in these environment variables. No test of the class may
+/// be skipped. If Python 3.11, a second core or a program is missing, it says so.
 pub(crate) fn pass(class: &str, programs: &[(&str, &Path)]) {
     let probe = Command::new("python3").args(["-c", "import tomllib"]).output();
     let has_python = probe.is_ok_and(|probe| probe.status.success());

@@ -1,4 +1,4 @@
-//! A server of the benchmark as tests see it: a program that names its address on its first line.
+//! A server of the benchmark, started for a test: a program that prints its address on its first line.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 pub(crate) struct Started {
     pub(crate) process: Child,
-    /// What it said first.
+    /// Its first line.
     pub(crate) line: String,
     pub(crate) address: String,
 }
@@ -20,7 +20,7 @@ impl Started {
         Self { process, line, address }
     }
 
-    /// Head and body of what it answers.
+    /// Head and body of its response.
     pub(crate) fn get(&self, path: &str) -> (String, Vec<u8>) {
         let mut stream = TcpStream::connect(&self.address).expect("a connection");
         write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("a request");

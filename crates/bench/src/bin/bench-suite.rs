@@ -1,4 +1,5 @@
-//! The suite with the stores that cost nothing to build: for a first look, and for the tests, whose children it is.
+//! The suite with the stores that cost nothing to build: for a first look, and for the tests, which start it as a child
+//! process.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! A cache before a directory of files, held against reading the files.
+//! A cache in front of a directory of files, compared with reading the files.
 
 use std::time::Duration;
 
@@ -24,15 +24,15 @@ use crate::suite::size::Bytes;
 use crate::suite::value::Case;
 use crate::touch::Touch;
 
-/// Keys from here on are of entries that nobody asks for.
+/// Keys from here on belong to entries that are never requested.
 const OTHERS_FIRST: u64 = 1 << 42;
 
-/// Files of fewer bytes are asked for in a row of so many between two looks at the clock.
+/// Files smaller than this are read so many in a row between two readings of the clock.
 const SMALL_BYTES: usize = 64 << 10;
 const SMALL_BETWEEN_LOOKS: usize = 16;
 
-/// Caps have room for so many of the largest file beside all that is in them: some caches are made of parts, and what lies in one
-/// part has to fit there.
+/// A cap has room for so many of the largest file beyond the content. Some caches consist of parts, and an entry has to
+/// fit into its part.
 const SPARE_FILES: u64 = 16;
 
 /// `storage`, `files`, `page_cache` and `others` make cells; gets go through `readers` and `consume`, misses through `readers`.
@@ -41,12 +41,12 @@ pub(super) struct FileCache;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// How many `small files` there are, and of which sizes.
+    /// The number of `small files`, and their sizes.
     small_files: u64,
     sizes: Body,
-    /// Of each other entry.
+    /// Bytes of each other entry.
     other: Bytes,
-    /// How long each store has its turn, where nothing is cold.
+    /// The length of each store's turn, for cells in which nothing is cold.
     milliseconds: u64,
 }
 
@@ -102,7 +102,7 @@ impl Procedure for FileCache {
     }
 }
 
-/// Files larger than the cache all together: `storage` makes cells.
+/// Files that together are larger than the cache: `storage` makes cells.
 pub(super) struct FilePressure;
 
 #[derive(Debug, Deserialize)]
@@ -160,7 +160,7 @@ impl Procedure for FilePressure {
     }
 }
 
-/// The files that are cached, in a scratch directory.
+/// The files to cache, in a scratch directory.
 pub(super) struct Source {
     pub(super) plain: Plain,
     _directory: TempDir,
@@ -180,14 +180,14 @@ impl Source {
     }
 }
 
-/// The bytes of a file.
+/// The content of a file.
 pub(super) fn content(index: u64, bytes: usize) -> Vec<u8> {
     let mut content = random::filler(index, bytes);
     load::stamp(&mut content, index);
     content
 }
 
-/// The bytes of each file.
+/// The size of each file.
 fn files_of(case: &Case, settings: &Settings) -> Result<Vec<usize>> {
     if case.text("files")? == "small files" {
         return Ok((0..settings.small_files).map(|index| settings.sizes.sizes().of(index)).collect());
@@ -200,13 +200,14 @@ fn between_looks(files: &[usize]) -> usize {
     if is_small { SMALL_BETWEEN_LOOKS } else { 1 }
 }
 
-/// For each reader all of the files, each reader beginning with another.
+/// All files for each reader. Each reader begins with a different file.
 fn files_in_turn(files: &[usize], readers: usize) -> Vec<Vec<u64>> {
     let count = files.len();
     (0..readers).map(|reader| (0..count).map(|place| ((place + reader) % count) as u64).collect()).collect()
 }
 
-/// A store that holds the files: open, or closed between any two turns, so that its pages can be dropped.
+/// A store that holds the files. It is either open all the time, or closed between turns, so that its pages can be
+/// dropped.
 enum Shelf {
     Open(Entrant),
     Closed(Closed),
@@ -255,10 +256,10 @@ fn room(files: &[usize], others: u64, other_bytes: usize) -> Room {
     }
 }
 
-/// The others first, then the files, which have to be there then.
+/// Puts the other entries first, then the files. The files have to be in the store then.
 fn fill(entrant: &Entrant, files: &[usize], others: u64, other_bytes: usize) -> Result<()> {
     let store: &dyn Contender = entrant.store.as_ref();
-    // It reads the source.
+    // This store reads the source itself.
     if store.name() == Plain::NAME {
         return Ok(());
     }
@@ -276,7 +277,7 @@ fn fill(entrant: &Entrant, files: &[usize], others: u64, other_bytes: usize) -> 
     Ok(())
 }
 
-/// Lets each store have its turns at some work, and records what an operation took.
+/// Gives each store its turns at some work, and records the time of an operation.
 fn turns(cell: &mut Cell<'_>, shelves: &mut Vec<Shelf>, reads: &Reads<'_>, case: &Case, measure: &str) -> Result<()> {
     cell.turns(shelves, |cell, shelf, repetition| {
         if reads.act == Act::FirstStore {
@@ -297,7 +298,7 @@ fn turns(cell: &mut Cell<'_>, shelves: &mut Vec<Shelf>, reads: &Reads<'_>, case:
     })
 }
 
-/// A plain read looks for nothing first, and is of the source whatever is asked; only what is stored is stored elsewhere.
+/// A plain read has no look-up, and always reads the source; only puts go to another directory.
 fn serve(store: &dyn Contender, reads: &Reads<'_>) -> Result<ReadLap> {
     if store.name() == Plain::NAME && reads.act != Act::FirstStore {
         let plain = Reads { orders: reads.orders.clone(), act: Act::Get, ..*reads };

@@ -1,4 +1,4 @@
-//! A flood of objects that nobody asks for twice, over a set that everybody asks for.
+//! A flood of objects that are each requested once, beside a set of hot objects.
 
 use serde::Deserialize;
 
@@ -11,22 +11,22 @@ use crate::suite::cell::Cell;
 use crate::suite::entrant::Room;
 use crate::suite::size::Bytes;
 
-/// Keys from here on are the flood's.
+/// Keys from here on belong to the flood.
 const FLOOD_FIRST: u64 = 1 << 40;
 
-/// `wonders` makes cells: how many objects of the flood come for each get of a hot one.
+/// `wonders` makes cells: the number of objects of the flood for each get of a hot one.
 pub(super) struct Flood;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
     cap: Bytes,
-    /// Memory before the files, where a store has such.
+    /// Memory in front of the files, for stores that have such.
     tier: Bytes,
     value: Bytes,
-    /// The hot objects, in percent of what fits.
+    /// The hot objects, in percent of the objects that fit.
     hot_percent: u64,
-    /// Gets of hot objects, in turns of all of them.
+    /// The number of rounds. Each makes as many gets of random hot objects as there are hot objects.
     rounds: u64,
 }
 
@@ -53,7 +53,7 @@ impl Procedure for Flood {
                         load::stamp(&mut value, index);
                         store.put_one(&key, &value)?;
                     }
-                    // The first half finds out who is hot.
+                    // In the first half, the store learns which objects are hot.
                     if round >= settings.rounds / 2 {
                         counted += 1;
                         hits += u64::from(is_hit);

@@ -1,4 +1,4 @@
-//! Gets that hit, by threads, consumed in one of three ways.
+//! Gets that hit, in threads that consume the values in one of three ways.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::suite::size::Bytes;
 use crate::suite::value::Case;
 use crate::touch::Touch;
 
-/// `readers` and `consume` are gone through with the stores open; `size` and `storage` make cells.
+/// The procedure goes through `readers` and `consume` with the stores open; `size` and `storage` make cells.
 pub(super) struct Gets;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settings {
-    /// Of all values.
+    /// Bytes of all values.
     set: Bytes,
-    /// Objects at most, of small values: each is a file somewhere.
+    /// The largest number of objects. It bounds small values, since each object is a file in some stores.
     objects_max: u64,
-    /// Keys that are asked for before the order repeats, over all readers.
+    /// Number of keys before the order repeats, for all readers together.
     pub(super) keys: usize,
-    /// How long each store has its turn.
+    /// The length of each store's turn.
     milliseconds: u64,
 }
 
@@ -37,7 +37,7 @@ impl Settings {
         Ok(Population { objects, value_bytes })
     }
 
-    /// How long each store has its turn.
+    /// The length of each store's turn.
     pub(super) fn turn(&self) -> Duration {
         Duration::from_millis(self.milliseconds)
     }
@@ -70,14 +70,14 @@ impl Procedure for Gets {
     }
 }
 
-/// Filled and checked, which populates this process's map.
+/// A store, filled and checked. The check populates the map of this process.
 pub(super) fn fill(entrant: &Entrant, population: Population) -> Result<()> {
     entrant.store.fill(population)?;
     entrant.store.complete(population)?;
     entrant.store.check(population)
 }
 
-/// What the parameter `consume` says.
+/// The value of the parameter `consume`.
 pub(super) fn touch_of(case: &Case) -> Result<Touch> {
     match case.text("consume")? {
         "pointer" => Ok(Touch::Pointer),

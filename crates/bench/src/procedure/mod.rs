@@ -1,5 +1,5 @@
-//! What workloads are made of: each procedure does one kind of work, and a definition says with which sizes, on which stores, in
-//! which cases (bench/workloads/README.md).
+//! The procedures. Each does one kind of work. The definition of a workload gives the sizes, the stores and the cases
+//! (bench/workloads/README.md).
 
 mod file_cache;
 mod files_lookup;
@@ -29,12 +29,12 @@ pub(crate) use files_lookup::OPENERS;
 
 /// One kind of work.
 pub trait Procedure: Sync {
-    /// The parameters that it goes through with the stores open. Each choice of the others is a cell.
+    /// The parameters that it goes through with the stores open. Each combination of the others is a cell.
     fn within(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Why it can't be done on this machine, with what to do about it.
+    /// Why this machine can't do the work, and what to do about it.
     fn skip(&self, _definition: &Definition) -> Option<String> {
         None
     }
@@ -43,7 +43,7 @@ pub trait Procedure: Sync {
     fn measure(&self, cell: &mut Cell<'_>) -> Result<()>;
 }
 
-/// The procedure of that name; a driver may have others.
+/// The procedure of that name. Drivers may have others.
 pub fn named(name: &str) -> Option<&'static dyn Procedure> {
     Some(match name {
         "file-cache" => &file_cache::FileCache,

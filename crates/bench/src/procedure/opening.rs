@@ -24,11 +24,11 @@ use crate::stores::Volume;
 use crate::suite::cell::Cell;
 use crate::suite::size::Bytes;
 
-/// Where the superblock keeps the boot in which the volume was attached last, and whether it was left in order.
+/// Offsets in the superblock: the boot of the last attachment, and the mark of a clean end.
 const BOOT_AT: u64 = 208;
 const CLEAN_AT: u64 = 192;
 
-/// More objects than a writer puts before it is killed.
+/// More objects than a writer can put before it is killed.
 const OBJECTS_OF_A_WRITER: u64 = 10_000_000;
 
 /// `after` makes cells, each with a volume of its own.
@@ -39,13 +39,13 @@ pub(super) struct Opening;
 struct Settings {
     volume: Bytes,
     value: Bytes,
-    /// Of values, which are put before anything else.
+    /// Bytes of the values that are put first.
     filled: Bytes,
-    /// The time that a writer has before it is killed.
+    /// The time after which a writer is killed.
     writer_milliseconds: u64,
 }
 
-/// The event before the volume is opened.
+/// What happens before the volume is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum After {
     CleanEnd,
@@ -117,7 +117,7 @@ fn fill(directory: &Path, settings: &Settings) -> Result<u64> {
     Ok(objects)
 }
 
-/// Makes the file look as after a power loss: another boot, no clean end, no page in memory.
+/// Makes the file look as it would after a power loss: another boot, no clean end, no page in memory.
 fn lose_power(volume: &Path) -> Result<()> {
     let lose = || -> std::io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(volume)?;
@@ -148,7 +148,7 @@ pub struct Puts {
 }
 
 impl Puts {
-    /// Starts a process that does this, and kills it by SIGKILL after that time.
+    /// Starts a process for this task, and kills it with SIGKILL after that time.
     fn until_killed(&self, time: Duration) -> Result<()> {
         let Self { volume, value_bytes, first } = self;
         let words = ["puts".to_owned(), volume.display().to_string(), value_bytes.to_string(), first.to_string()];
@@ -175,14 +175,14 @@ impl Puts {
     }
 }
 
-/// A process that opens the volume, gets and puts once, and says how long each took.
+/// A process that opens the volume, gets and puts once, and reports how long each took.
 #[derive(Debug, Clone, Args)]
 pub struct Open {
     /// The volume
     volume: PathBuf,
     /// Bytes of each value
     value_bytes: usize,
-    /// Index of an object that was put long before
+    /// Index of an object that was put long ago
     object: u64,
 }
 
@@ -197,7 +197,7 @@ struct Found {
 }
 
 impl Open {
-    /// Starts a process that does this, and waits for its end. It must find entries.
+    /// Starts a process for this task, and waits for its end. The process must find entries.
     fn in_a_process(&self) -> Result<Found> {
         let Self { volume, value_bytes, object } = self;
         let words = ["open".to_owned(), volume.display().to_string(), value_bytes.to_string(), object.to_string()];

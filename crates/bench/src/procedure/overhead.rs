@@ -20,7 +20,7 @@ pub(super) struct Overhead;
 struct Settings {
     cap: Bytes,
     value: Bytes,
-    /// How often the cap is filled.
+    /// Bytes to put, in multiples of the cap.
     caps_put: u64,
 }
 

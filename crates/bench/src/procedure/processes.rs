@@ -1,4 +1,5 @@
-//! Gets that hit, by processes that share a store, or by as many threads of one process. What lives in one process can't take part.
+//! Gets that hit, in processes that share a store, or in as many threads of one process. Stores inside one process
+//! can't take part.
 
 use std::cell::RefCell;
 
@@ -13,11 +14,11 @@ use crate::suite::entrant::{Entrant, Room};
 use crate::suite::named::Named;
 use crate::suite::value::{Case, Value};
 
-/// A volume has places for as many processes as it has 256 KiB: here for 128.
+/// A volume has a process slot for each 256 KiB: this one has 128.
 const CAP_BYTES_MIN: u64 = 32 << 20;
 
-/// `readers`, `by` and `consume` are gone through with the stores open, `readers` with the processes up; `size` and `storage` make cells.
-/// `by`, which may be missing, is `processes` of one thread, or the `threads` of one process.
+/// The procedure goes through `readers`, `by` and `consume` with the stores open. `size` and `storage` make cells. `by`
+/// is optional: `processes` of one thread each, or the `threads` of one process.
 pub(super) struct GetsByProcesses;
 
 impl Procedure for GetsByProcesses {
@@ -35,7 +36,7 @@ impl Procedure for GetsByProcesses {
         let ways = ways(cell)?;
         for (case, readers) in cases.into_iter().zip(readers) {
             let task = |entrant: &Entrant, cell: &Cell<'_>, way: Way| -> Result<Task> {
-                // What it is opened by again in a child.
+                // A child opens the store again by this peer.
                 let peer = cell.peers().into_iter().find(|peer| peer.name == entrant.name());
                 let peer =
                     peer.ok_or_else(|| Error::Invalid("its name is not the one that it was opened by".to_owned()))?;
@@ -68,17 +69,17 @@ impl Procedure for GetsByProcesses {
                 let ended = readers.into_inner().end();
                 left.extend(cell.attempt(entrant.name(), ended)?.map(|()| entrant.path().to_owned()));
             }
-            // A store that failed takes no further part.
+            // A store that has failed takes no further part.
             entrants.retain(|entrant| left.iter().any(|path| path == entrant.path()));
         }
         Ok(())
     }
 }
 
-/// A store that this process has open, and the processes that have it open beside it.
+/// A store that this process has open, and the other processes that have it open.
 struct Shared<'a> {
     entrant: &'a Entrant,
-    /// The value of the parameter, where there is one.
+    /// The value of the parameter, if there is one.
     by: Option<Value>,
     readers: RefCell<Readers>,
 }
@@ -100,7 +101,7 @@ enum Way {
     Threads,
 }
 
-/// What the parameter `by` says; processes, where there is none.
+/// The value of the parameter `by`; processes if it is missing.
 fn ways(cell: &Cell<'_>) -> Result<Vec<(Option<Value>, Way)>> {
     let values = cell.values("by");
     if values.is_empty() {
@@ -120,7 +121,7 @@ fn room(peer: &Peer, population: Population) -> Room {
     Room { cap_bytes: room.cap_bytes.max(CAP_BYTES_MIN), ..room }
 }
 
-/// The case's processes for each store. A store that can't have them is noted, and takes no part.
+/// Starts the processes of the case for each store. If that fails, a note says so, and the store takes no part.
 fn start<'a>(
     cell: &mut Cell<'_>,
     entrants: &'a [Entrant],

@@ -1,4 +1,5 @@
-//! Purging many entries by one tag while threads read others: the time of the call, and its effect on the readers.
+//! Purges many entries by one tag while threads read other entries. Measures the time of the call, and its effect on
+//! the readers.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,17 +23,17 @@ use crate::suite::value::Value;
 use crate::touch;
 use crate::windows::{Windows, noise};
 
-/// The tags of purged entries and of those that stay: gets judge both kinds.
+/// The tags of purged entries, and of those that stay. Gets check entries of both kinds for purges.
 const PURGED_TAG: &str = "purged";
 const KEPT_TAG: &str = "kept";
 
-/// The values of the parameter `window`: two before the purge, and the one that begins with it.
+/// The values of the parameter `window`: two windows before the purge, and the one that begins with it.
 const WINDOWS: [&str; 3] = ["earlier", "before", "after"];
 
 /// The first window isn't counted.
 const UNCOUNTED: usize = 1;
 
-/// Quantiles of a get's time, by the measure.
+/// For each measure, the quantile of a get's time.
 const QUANTILES: [(&str, f64); 2] = [("p50", 0.5), ("p99", 0.99)];
 
 /// `storage` makes cells; a new volume for each repetition.
@@ -43,7 +44,7 @@ pub(super) struct Purging;
 struct Settings {
     /// Entries that are purged.
     purged: u64,
-    /// Entries that stay. The readers get these.
+    /// Entries that stay, which the readers get.
     kept: u64,
     value: Bytes,
     readers: u64,
@@ -88,7 +89,7 @@ impl Procedure for Purging {
             }
             p99.push([0, 1, 2].map(|window: usize| sample.latency_ns[window].value_at_quantile(0.99) as f64));
         }
-        // How far apart windows without a purge between them were, over all repetitions.
+        // How much windows without a purge between them differed, in all repetitions.
         let noise = noise(p99.iter().map(|[earlier, before, _]| (*earlier, *before)));
         for (number, [_, before, after]) in p99.iter().enumerate() {
             cell.sample(&case, Volume::NAME, "p99_beyond_noise", number + 1, after / before / noise)?;
@@ -100,7 +101,7 @@ impl Procedure for Purging {
 /// One repetition.
 struct Sample {
     call_ns: u64,
-    /// By counted window.
+    /// For each counted window.
     latency_ns: Vec<Histogram<u64>>,
 }
 
@@ -123,7 +124,7 @@ fn purge(store: &Volume, settings: &Settings, seed: u64) -> Result<Sample> {
             windows.next();
         }
         thread::sleep(window);
-        // What readers do during the call counts as after it.
+        // Gets during the call count as gets after it.
         windows.next();
         let begin_ns = now_ns();
         let purged = cache.purge_tag(PURGED_TAG, Purge::Hard);

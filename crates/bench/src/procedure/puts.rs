@@ -24,11 +24,11 @@ pub(super) struct Puts;
 #[serde(deny_unknown_fields)]
 struct Settings {
     cap: Bytes,
-    /// Length of a store's turn.
+    /// The length of a store's turn.
     milliseconds: u64,
 }
 
-/// Quantiles of a put's time, by the measure.
+/// For each measure, the quantile of a put's time.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("slowest", 1.0)];
 
 impl Procedure for Puts {
@@ -45,7 +45,7 @@ impl Procedure for Puts {
         }
         cell.show(&case.to_string());
         cell.turns(&mut full, |cell, store, repetition| {
-            // No store pays for the writeback of another.
+            // So no store pays for the writeback of another.
             cell.scratch().settle(storage)?;
             let done = store.put(Duration::from_millis(settings.milliseconds))?;
             cell.sample(&case, store.name(), "rate", repetition, done.lap.per_second())?;
@@ -58,7 +58,7 @@ impl Procedure for Puts {
     }
 }
 
-/// A store that is full, and how far its puts have come.
+/// A full store, and the index of its next put.
 struct Full {
     entrant: Entrant,
     population: Population,
@@ -66,10 +66,10 @@ struct Full {
 }
 
 impl Full {
-    /// Fills a store over its cap: as many objects as an ideal one would hold, or twice as many.
+    /// Fills a store beyond its cap: with as many objects as an ideal store would hold, or twice as many.
     fn fill(entrant: Entrant, peer: &Peer, room: Room) -> Result<Self> {
         let entry_bytes = match peer.name {
-            // It counts whole blocks against its cap, and its janitor leaves less.
+            // This store counts whole blocks against its cap, and its janitor leaves less.
             Files::NAME => room.value_bytes.next_multiple_of(BLOCK_BYTES),
             _ => room.value_bytes + KEY_BYTES,
         };

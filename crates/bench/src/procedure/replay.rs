@@ -1,4 +1,4 @@
-//! Real requests, replayed through stores that are too small for them, beside policies that are only simulated.
+//! Real requests, replayed through stores that are too small for them, and through simulated policies.
 
 use std::path::PathBuf;
 
@@ -23,9 +23,9 @@ pub(super) struct Replay;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Of each object, where a trace says no sizes.
+    /// Bytes of each object, for a trace without sizes.
     value: Bytes,
-    /// Of the cap, what a tier has beside it.
+    /// The size of a tier, in percent of the cap.
     tier_percent: u64,
 }
 
@@ -59,8 +59,8 @@ impl Procedure for Replay {
             }
         }
         let tier_bytes = (cap_bytes * settings.tier_percent / 100).max(CAP_BYTES_MIN);
-        // The median, as who sets a cache up is told to: with the mean, which a few large ones make, volumes would take larger
-        // entries than they do unasked.
+        // The median, as the manual recommends. A few large objects raise the mean; with it, volumes would accept
+        // larger entries than by default.
         let room = Room { cap_bytes, value_bytes: median_bytes as usize, value_bytes_max: 0, tier_bytes };
         cell.turns_anew(room, |cell, entrant, repetition| {
             let name = entrant.store.name();
@@ -76,13 +76,13 @@ impl Procedure for Replay {
     }
 }
 
-/// The file of a trace of the workload's, if it is there.
+/// The file of one of the workload's traces, if it exists.
 fn trace_file(name: &str) -> Option<PathBuf> {
     let path = trace::directory()?.join(format!("{name}.txt.gz"));
     path.is_file().then_some(path)
 }
 
-/// The requests of the cell's trace; none if there is no such trace, which is noted.
+/// The requests of the cell's trace. If there is no such trace, a note says so, and there are none.
 fn requests(cell: &mut Cell<'_>, settings: &Settings) -> Result<Option<Vec<Request>>> {
     let name = cell.case().text("trace")?.to_owned();
     let mut requests = if let Some(path) = cell.given_trace(&name) {
@@ -93,7 +93,7 @@ fn requests(cell: &mut Cell<'_>, settings: &Settings) -> Result<Option<Vec<Reque
         cell.note(format!("the trace {name} isn't there (EYEWALL_TRACES names the directory): not replayed"));
         return Ok(None);
     };
-    // Such a trace says 1 for each size.
+    // In such a trace each size is 1.
     if requests.iter().all(|request| request.bytes == 1) {
         for request in &mut requests {
             request.bytes = settings.value.0;

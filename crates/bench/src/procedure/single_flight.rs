@@ -1,4 +1,4 @@
-//! Many processes ask for one cold key at the same time: one makes the value, the others wait for it.
+//! Many processes request one cold key at the same time. One makes the value; the others wait for it.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -23,14 +23,14 @@ use crate::suite::cell::Cell;
 use crate::suite::size::Bytes;
 use crate::suite::value::Value;
 
-/// A process that waits for longer gives up, and the run with it.
+/// If a process has to wait longer, it gives up, and the run ends.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The values of the parameter `what`.
 const FILL: &str = "get_or_fill";
 const SLEEP: &str = "sleep alone";
 
-/// A repetition is a key; `what` is gone through for each.
+/// Each repetition is a key; the procedure goes through `what` for each key.
 pub(super) struct SingleFlight;
 
 #[derive(Debug, Deserialize)]
@@ -39,7 +39,7 @@ struct Settings {
     cap: Bytes,
     value: Bytes,
     processes: u64,
-    /// The time that making a value takes: a sleep, as for an origin's answer.
+    /// The time to make a value: a sleep, like the response time of an origin.
     milliseconds: u64,
 }
 
@@ -100,7 +100,7 @@ struct Together {
     filled: u64,
 }
 
-/// Joins the next line of each process.
+/// Merges the next line of each process.
 fn together(workers: &mut [Worker]) -> Result<Together> {
     let mut all = Together { first_ns: u64::MAX, last_ns: 0, made_ns: 0, filled: 0 };
     for worker in workers {
@@ -118,13 +118,13 @@ fn together(workers: &mut [Worker]) -> Result<Together> {
 pub struct Task {
     /// The volume
     volume: PathBuf,
-    /// The barrier by which the processes begin together
+    /// The barrier at which the processes begin together
     barrier: PathBuf,
     /// How many keys, one after the other
     keys: u64,
     /// Bytes of each value
     value_bytes: usize,
-    /// Milliseconds that making a value takes
+    /// Milliseconds to make a value
     milliseconds: u64,
 }
 
@@ -137,7 +137,7 @@ impl Task {
         Worker::start(&words)
     }
 
-    /// The process: for each key a round that fills it, and one that only sleeps as long.
+    /// The process. Each key has a round that fills it, and a round that only sleeps as long.
     pub fn run(&self) -> Result<()> {
         let store = Volume::open(&self.volume)?;
         let barrier = Barrier::open(&self.barrier)?;
@@ -156,7 +156,7 @@ impl Task {
         thread::sleep(Duration::from_millis(self.milliseconds));
     }
 
-    /// Says when it began, when it had the value, and when it had made the value; 0 if another process did.
+    /// Writes when it began, when it had the value, and when it had made the value (0 if another process made it).
     fn get_or_fill(&self, store: &Volume, index: u64) -> Result<()> {
         let mut made_ns = 0;
         let begin_ns = now_ns();

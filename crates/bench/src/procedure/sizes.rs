@@ -1,4 +1,4 @@
-//! A volume filled with values of one size after it was filled with values of another: how much of the cap is used then.
+//! Fills a volume with values of one size, after values of another size. Measures how much of the cap is then used.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::suite::entrant::Room;
 use crate::suite::size;
 use crate::touch::Touch;
 
-/// What each entry has beside key and value: `docs/format.md`.
+/// The bytes of each entry beside key and value: see `docs/format.md`.
 const HEADER_BYTES: u64 = 44;
 
 /// The value of the parameter `before` for an empty volume.
 const NOTHING: &str = "nothing";
 
-/// Between the two sizes of values that come by turns.
+/// Separates two sizes in the value of a parameter. Values of these sizes alternate.
 const BY_TURNS: &str = " and ";
 
 /// Keys of the second filling begin here.
@@ -34,15 +34,16 @@ pub(super) struct SizesOfValues;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Caps put by each filling.
+    /// Bytes that each filling puts, in multiples of the cap.
     caps_put: u64,
-    /// How often each value is asked for once it was put: what nobody asks for doesn't take the place of what is there.
+    /// How often each value is requested after its put. A value that is never requested doesn't displace those in the
+    /// volume.
     gets_each: u32,
-    /// Which values' size the store is told, if it is told any.
+    /// The values whose size the store gets as a hint, if it gets one.
     hint: Hint,
-    /// Keys that are asked for afterwards, at most.
+    /// The largest number of keys to get afterwards.
     keys: usize,
-    /// How long they are asked for.
+    /// How long to get them.
     milliseconds: u64,
 }
 
@@ -99,14 +100,14 @@ impl Procedure for SizesOfValues {
     }
 }
 
-/// What a filling did.
+/// The result of a filling.
 struct Filled {
     objects: std::ops::Range<u64>,
     /// Nanoseconds of each put.
     put_ns: hdrhistogram::Histogram<u64>,
 }
 
-/// Puts values of these sizes by turns, until the cap was put as often as it should be. A store may refuse none of them.
+/// Puts values of alternating sizes, until they sum up to the given multiple of the cap. The store must not refuse any.
 fn fill(
     cell: &Cell<'_>,
     store: &dyn Contender,
@@ -138,11 +139,12 @@ fn fill(
     Ok(Filled { objects: first..index, put_ns })
 }
 
-/// Keys that are there, at most so many, by chance.
+/// Random keys that are in the volume, at most so many.
 fn found(store: &dyn Contender, filled: &Filled, most: usize, random: &mut Random) -> Result<Vec<[u8; KEY_BYTES]>> {
     let count = filled.objects.end - filled.objects.start;
     let mut keys = Vec::new();
-    // Half of what was put can be there at most; twice as many looks as keys would do if all of that were.
+    // At most half of the objects that were put can be in the volume. If all of these were, twice as many tries as keys
+    // would do.
     for _ in 0..most * 8 {
         let key = random::key(filled.objects.start + random.below(count));
         if store.get_one(&key)?.is_some() {
@@ -158,7 +160,7 @@ fn found(store: &dyn Contender, filled: &Filled, most: usize, random: &mut Rando
     Ok(keys)
 }
 
-/// `100 B`, or `200 B and 40 KB` by turns.
+/// `100 B`, or `200 B and 40 KB`, which alternate.
 fn sizes_of(text: &str) -> Result<Vec<usize>> {
     let size_of = |text| {
         size::parse(text).ok_or_else(|| Error::Invalid(format!("{text:?} is no size; one is written like 64 MB")))

@@ -1,4 +1,5 @@
-//! Large values written piece by piece into the volume, against one put of each: time, and memory beyond the map.
+//! Writes large values into the volume piece by piece, and compares that with one put of each: time, and memory beyond
+//! the map.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -18,13 +19,13 @@ use crate::stores::Volume;
 use crate::suite::cell::Cell;
 use crate::suite::size::Bytes;
 
-/// Room for an entry's header and key, more than they take.
+/// Room for an entry's header and key; they take less.
 const ENTRY_HEAD_BYTES_MAX: u64 = 4096;
 
 /// The entry size that the index is made for.
 const ENTRY_SIZE_HINT: u32 = 4096;
 
-/// `storage` makes cells; `way` is gone through in turn, each in a new process.
+/// `storage` makes cells. The ways (`way`) take turns, each in a new process.
 pub(super) struct StreamingIn;
 
 #[derive(Debug, Deserialize)]
@@ -45,7 +46,7 @@ struct Settings {
 enum Way {
     /// `Cache::writer` with the length
     Known,
-    /// `Cache::writer` without
+    /// `Cache::writer` without the length
     Unknown,
     /// `Cache::put`
     Put,
@@ -75,7 +76,7 @@ impl Procedure for StreamingIn {
         let path = directory.path().join(Volume::FILE);
         let entry_bytes_max = settings.value.0 + ENTRY_HEAD_BYTES_MAX;
         let options = Options::new().size(settings.cap.0).entry_size_hint(ENTRY_SIZE_HINT);
-        // Held open, so that no child is the last to leave.
+        // Keeps the volume open, so that no child is the last process to leave it.
         let volume = Volume::from(options.entry_bytes_max(entry_bytes_max).open(&path)?);
         for repetition in 1..=cell.repetitions() {
             for case in cell.cases(self.within()) {
@@ -112,16 +113,16 @@ pub struct Task {
     /// How
     #[arg(value_enum)]
     way: Way,
-    /// How many entries
+    /// Number of entries
     entries: u64,
-    /// Bytes of each
+    /// Bytes of each entry
     value_bytes: usize,
     /// Bytes of each write
     piece_bytes: usize,
 }
 
 impl Task {
-    /// Starts a process with this to do, and waits for its end: how long it took, and how far its memory grew.
+    /// Starts a process for this task, and waits for its end. Returns its time, and how far its memory grew.
     fn in_a_process(&self) -> Result<[u64; 2]> {
         let Self { volume, way, entries, value_bytes, piece_bytes } = self;
         let way = way.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
@@ -138,7 +139,7 @@ impl Task {
     pub fn run(&self) -> Result<()> {
         let store = Volume::open(&self.volume)?;
         let mut value = random::filler(7, self.value_bytes);
-        // Work that each process and thread does once is done before.
+        // Work that each process and thread does only once is done first.
         self.store(&store, 0, &mut value)?;
         store.cache().populate()?;
         let before = Resident::from_now()?;

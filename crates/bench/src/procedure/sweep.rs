@@ -1,4 +1,4 @@
-//! Distinct objects put into a store that is far too small for all of them, batch by batch.
+//! Puts distinct objects, batch by batch, into a store that is far too small for all of them.
 
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Points of a footprint's line.
 const POINTS: usize = 200;
 
-/// Between two looks at a footprint.
+/// Time between two samples of a footprint.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// How fast stores evict: a new store for each repetition.
@@ -69,7 +69,7 @@ fn sizes(settings: &Settings, seed: u64) -> Vec<usize> {
     (0..settings.objects).map(|_| random.between(settings.smallest.0, settings.largest.0) as usize).collect()
 }
 
-/// Puts all of them; what was refused is noted, for the rate is of the others.
+/// Puts all objects. A note names the number of refused ones, since the rate is that of the others.
 fn sweep(cell: &mut Cell<'_>, store: &dyn Contender, sizes: &[usize], batch: usize) -> Result<Swept> {
     let swept = store.sweep(sizes, batch)?;
     if swept.refused > 0 {
@@ -79,7 +79,7 @@ fn sweep(cell: &mut Cell<'_>, store: &dyn Contender, sizes: &[usize], batch: usi
     Ok(swept)
 }
 
-/// Whether a cap holds: as a sweep, with the footprint looked at.
+/// Whether a store keeps its cap: a sweep that samples the footprint.
 pub(super) struct Overflow;
 
 impl Procedure for Overflow {
@@ -92,7 +92,8 @@ impl Procedure for Overflow {
             let bytes = sizes.iter().sum::<usize>() - swept.refused_bytes;
             cell.sample(&case, entrant.store.name(), "rate", repetition, bytes as f64 / swept.all_seconds())
         })?;
-        // Apart, since to look at many files takes time from who writes them.
+        // Separate from the measurement of the rate, since examining many files slows down the process that writes
+        // them.
         cell.turns_anew(room, |cell, entrant, repetition| {
             let store: &dyn Contender = entrant.store.as_ref();
             let (_, looks) = looks::while_looking(store, PAUSE, || store.sweep(&sizes, settings.batch))?;
@@ -129,10 +130,10 @@ fn record_looks(
     Ok(())
 }
 
-/// What remembered misses leave: many keys with next to no value.
+/// Remembered misses: many keys whose values have only a few bytes.
 pub(super) struct Misses;
 
-/// Bytes that say that there is nothing.
+/// Bytes of a value that says that there is nothing.
 const MARK_BYTES: usize = 8;
 
 #[derive(Debug, Deserialize)]

@@ -1,4 +1,5 @@
-//! Gets of entries with tags against entries of the same bytes without, with and without purges to judge them by.
+//! Compares gets of entries with tags and of entries without tags that have as many bytes, after purges and without
+//! any.
 
 use std::time::Duration;
 
@@ -18,12 +19,12 @@ use crate::suite::size::Bytes;
 use crate::suite::value::{Case, Value};
 use crate::touch::Touch;
 
-/// Volumes that are made until the table of one doesn't overflow: each hashes tags in its own way.
+/// How many volumes to create until the table of one doesn't overflow: each volume hashes tags differently.
 const TRIES: usize = 4;
 
 const TAGS_OF_AN_ENTRY: usize = 4;
 
-/// Tags that entries carry, all together.
+/// Number of distinct tags on entries.
 const TAGS: u64 = 10_000;
 
 /// Bytes of each tag.
@@ -32,7 +33,7 @@ const TAG_BYTES: usize = 8;
 /// The bytes that tags take in an entry, as `PutOptions::tags` says, and three bytes for their end.
 const TAGS_BYTES: usize = TAGS_OF_AN_ENTRY * (TAG_BYTES + 9) + 3;
 
-/// Purged, and carried by no entry.
+/// Tags that are purged, and that no entry carries.
 const TAGS_PURGED: u64 = 4_096;
 
 const RULES: usize = 64;
@@ -41,29 +42,30 @@ const RULES: usize = 64;
 const TAGGED: &str = "4 tags";
 const UNTAGGED: &str = "no tags";
 
-/// `purged` makes cells; `entries` is gone through with both volumes open.
+/// `purged` makes cells. The procedure goes through `entries` with both volumes open.
 pub(super) struct Tags;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// More than the values need: the table of purged tags grows with the volume, and must not overflow.
+    /// The size of the volume. It is larger than the values need, since the table of purged tags grows with the volume,
+    /// and must not overflow.
     cap: Bytes,
-    /// Of all values.
+    /// Bytes of all values.
     set: Bytes,
     value: Bytes,
-    /// The length of the order of keys before it repeats.
+    /// Number of keys before their order repeats.
     keys: usize,
-    /// Length of a volume's turn.
+    /// The length of a volume's turn.
     milliseconds: u64,
 }
 
-/// The purges before the gets.
+/// The number of purges before the gets.
 #[derive(Debug, Clone, Copy)]
 enum Purged {
     Nothing,
     Tags,
-    /// Prefixes of so many lengths.
+    /// The number of lengths that purged prefixes have.
     Prefixes(usize),
 }
 
@@ -81,7 +83,8 @@ impl Purged {
         })
     }
 
-    /// Purges tags and prefixes that no entry has: keys are hexadecimal digits, and tags have other names.
+    /// Purges tags and prefixes that no entry has: the keys of entries are hexadecimal digits, and their tags have
+    /// other names.
     fn purge(self, store: &Volume) -> Result<()> {
         let cache = store.cache();
         match self {
@@ -132,7 +135,7 @@ impl Procedure for Tags {
             duration: Duration::from_millis(settings.milliseconds),
         };
         cell.show(&cell.case().to_string());
-        // The lap that isn't counted populates the map.
+        // The uncounted lap populates the map.
         cell.turns(&mut filled, |cell, filled, repetition| {
             let seconds = 1.0 / filled.store.gets(&gets)?.per_second();
             let case = cell.case().clone().with("entries", Value::Text(filled.entries.to_owned()));
@@ -141,11 +144,11 @@ impl Procedure for Tags {
     }
 }
 
-/// A volume full of a population, before which something was purged.
+/// A volume with a population. The purges came before the population.
 struct Filled {
     store: Volume,
     entries: &'static str,
-    /// Of one entry, header and padding included.
+    /// Bytes of one entry, header and padding included.
     entry_bytes: u64,
     _directory: TempDir,
 }
@@ -186,7 +189,7 @@ impl Filled {
         purged: Purged,
     ) -> Result<Self> {
         let directory = cell.scratch().make(cell.storage()?)?;
-        // The index is sized for twice the population, not for the cap: no bucket may be full.
+        // The index is sized for twice the population, not for the cap, since no bucket may be full.
         let hint = settings.cap.0 / population.objects / 2;
         let options = Options::new().size(settings.cap.0).entry_size_hint(hint as u32);
         let store = Volume::from(options.open(directory.path().join(Volume::FILE))?);

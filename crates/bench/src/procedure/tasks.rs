@@ -1,4 +1,4 @@
-//! The tasks of the program when a procedure starts it again: measurements that need a process of their own.
+//! The tasks for which a procedure starts this program again: measurements that need a process of their own.
 
 use clap::Subcommand;
 
@@ -16,7 +16,7 @@ pub enum Task {
     Open(opening::Open),
     /// Puts values until it is killed
     Puts(opening::Puts),
-    /// Asks for cold keys together with other processes
+    /// Requests cold keys together with other processes
     Fill(single_flight::Task),
     /// Stores large values
     Stream(streaming_in::Task),
@@ -25,7 +25,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// Does the work, on one of these stores if the task names one.
+    /// Does the work; a task that names a store uses one of these.
     pub fn run(&self, peers: &[Peer]) -> Result<()> {
         match self {
             Self::Gets(task) => task.run(peers),

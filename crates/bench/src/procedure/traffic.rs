@@ -1,4 +1,5 @@
-//! Realistic traffic on stores that are too small for it: throughput, hits, latencies, what is written, how much room is taken.
+//! Realistic traffic on stores that are too small for it. Measures throughput, hits, latencies, bytes written and space
+//! taken.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,16 +20,16 @@ use crate::suite::size::Bytes;
 use crate::suite::value::Case;
 use crate::traffic::{Length, Positions, Shares, Traffic as Load, TrafficLap};
 
-/// Times that a footprint is looked at in a lap.
+/// Samples of the footprint in a lap.
 const LOOKS: u32 = 25;
 
-/// Before its warm-up a store is given so many times what it may hold, so that it is full whatever the speed of its puts.
+/// Before the warm-up, so many times its cap is put into a store. So the store is full, whatever the speed of its puts.
 const FILL: f64 = 1.25;
 
 /// Footprints that differ by this share at most count as equal.
 const EQUAL_WITHIN: f64 = 0.03;
 
-/// How many caps a store is tried with until its footprint is what it is to be.
+/// How many caps to try until the store's footprint has the wanted size.
 const CAPS_TRIED_MAX: usize = 4;
 
 /// `storage` and `footing` make cells; the others are settings.
@@ -37,20 +38,21 @@ pub(super) struct Traffic;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// What each store may hold.
+    /// The cap of each store.
     cap: Bytes,
-    /// Memory before the files, where a store has such.
+    /// Memory in front of the files, for stores that have such.
     tier: Bytes,
-    /// All objects together, in caps.
+    /// Bytes of all objects, in multiples of the cap.
     working_set: f64,
     /// Zipf's exponent.
     skew: f64,
     shares: Shares,
     sizes: Body,
     workers: usize,
-    /// Operations of each store's warm-up: as many for who is slow as for who is fast, so that their hits can be compared.
+    /// Operations of each store's warm-up. Slow and fast stores get the same number, so that their hits can be
+    /// compared.
     warm_up_operations: u64,
-    /// How long each store has its turn.
+    /// The length of each store's turn.
     seconds: f64,
 }
 
@@ -114,15 +116,15 @@ fn positions_of<'a>(positions: &'a HashMap<&str, Positions>, entrant: &Entrant) 
     positions.get(name).ok_or_else(|| Error::Invalid(format!("{name} is called otherwise than its peer")))
 }
 
-/// A store that is full and warmed up, and what it took meanwhile.
+/// A full and warmed-up store, and the space that it took meanwhile.
 struct Entered {
     entrant: Entrant,
     looks: Vec<Look>,
     cap_bytes: u64,
 }
 
-/// Opens and warms up a store: with the cap as it is told, or with one by which it takes as much room, on average, as that says.
-/// `None`: nobody can tell its room, which was to be equal; that is noted.
+/// Opens and warms up a store: either with the given cap, or with a cap at which it takes, on average, as much space as
+/// the given cap says. `None` if equal space is wanted and the store can't tell its space; a note says so.
 fn enter(
     cell: &mut Cell<'_>,
     peer: &Peer,
@@ -176,7 +178,7 @@ fn warm_up(
     Ok(Entered { entrant, looks, cap_bytes })
 }
 
-/// What a store takes while there is traffic, which the looks slow down.
+/// The space of a store during traffic. Taking the samples slows the traffic down.
 fn footprints(store: &dyn Contender, traffic: &Load, positions: &Positions, seconds: f64) -> Result<Vec<Look>> {
     let duration = Duration::from_secs_f64(seconds);
     let (_, looks) =

@@ -1,4 +1,4 @@
-//! Checking a full volume that lies in memory: bytes a second, beside a plain read of the same bytes.
+//! Verifies a full volume in memory. Measures bytes a second, beside a plain read of the same bytes.
 
 use std::fs;
 use std::hint::black_box;
@@ -23,7 +23,7 @@ const DEEP: &str = "every entry read";
 const WALK: &str = "logs and index alone";
 const READ: &str = "plain read of the file's bytes, in memory";
 
-/// `how` is gone through with the volume open.
+/// The procedure goes through `how` with the volume open.
 pub(super) struct Verification;
 
 #[derive(Debug, Deserialize)]
@@ -31,7 +31,7 @@ pub(super) struct Verification;
 struct Settings {
     cap: Bytes,
     value: Bytes,
-    /// How often the cap is filled.
+    /// Bytes to put, in multiples of the cap.
     caps_put: u64,
 }
 
@@ -74,7 +74,7 @@ impl Procedure for Verification {
     }
 }
 
-/// Verifies the volume; `deep`: compares every entry with its checksum.
+/// Verifies the volume. With `deep` it also compares every entry with its checksum.
 fn check(store: &Volume, deep: bool) -> Result<()> {
     let report = store.cache().verify_with(&Check::new().deep(deep))?;
     if let Some(problem) = report.problems.first() {

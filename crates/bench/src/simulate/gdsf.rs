@@ -1,4 +1,4 @@
-//! Greedy-Dual-Size-Frequency under a byte cap (Cherkasova, 1998): hits for each byte count, and what wasn't used ages.
+//! Greedy-Dual-Size-Frequency under a byte cap (Cherkasova, 1998): it counts hits per byte, and unused objects age.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,13 +12,13 @@ struct Object {
     priority: u64,
 }
 
-/// Evicts whose priority is lowest: its uses for each byte, on top of the priority that was evicted last when it was used.
-/// Refuses what is larger than the cap.
+/// Evicts the object with the lowest priority. A use sets the priority to the object's uses per byte, plus the priority
+/// of the object that was evicted last. Refuses objects that are larger than the cap.
 #[derive(Debug)]
 pub struct Gdsf {
     cap_bytes: u64,
     used_bytes: u64,
-    /// Priorities are numbers from 0 up, kept by their bits, which have the same order.
+    /// Priorities are numbers from 0 up. They are stored as their bits, which have the same order.
     age: f64,
     objects: HashMap<u64, Object>,
     by_priority: BTreeSet<(u64, u64)>,

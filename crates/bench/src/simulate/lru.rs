@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::Policy;
 use crate::trace::Request;
 
-/// Evicts what was used longest ago until the newcomer fits; refuses what is larger than the cap.
+/// Evicts the objects that were used longest ago until the newcomer fits. Refuses objects that are larger than the cap.
 #[derive(Debug)]
 pub struct Lru {
     cap_bytes: u64,

@@ -1,4 +1,4 @@
-//! Idealised eviction policies: no headers, no index, no rounding. References for the replay, not peers.
+//! Idealised eviction policies, without headers, index and rounding. They are references for the replay, not peers.
 
 mod gdsf;
 mod lru;
@@ -17,7 +17,7 @@ use crate::trace::Request;
 
 /// A cache of names and sizes.
 pub trait Policy {
-    /// Asks for an object and, on a miss, takes it in; true for a hit.
+    /// Requests an object and, after a miss, admits it. True for a hit.
     fn request(&mut self, request: Request) -> bool;
 }
 
@@ -30,7 +30,7 @@ pub fn replay(policy: &mut impl Policy, requests: &[Request]) -> Hits {
     hits
 }
 
-/// A policy as a record has it: no store, and nothing that can be opened.
+/// A policy in the form of a record's store. It can't be opened.
 const fn reference(name: &'static str) -> Peer {
     Peer {
         name,
@@ -41,7 +41,7 @@ const fn reference(name: &'static str) -> Peer {
     }
 }
 
-/// What a replay is held against; [`hits_of`] computes it.
+/// A reference for replays; [`hits_of`] computes it.
 pub const REFERENCES: [Peer; 5] =
     [reference(LRU), reference(S3_FIFO), reference(S3_FIFO_SIZED), reference(GDSF), reference(OFFLINE)];
 
@@ -51,12 +51,13 @@ const S3_FIFO_SIZED: &str = "S3-FIFO by size, simulated";
 const GDSF: &str = "GDSF, simulated";
 const OFFLINE: &str = "offline optimum";
 
-/// Whether that is the name of a policy that is only simulated.
+/// Whether this is the name of a simulated policy.
 pub fn is_reference(name: &str) -> bool {
     REFERENCES.iter().any(|reference| reference.name == name)
 }
 
-/// What the reference of that name reaches under a cap: object and byte hit ratio in percent. `None`: it is none.
+/// The object and byte hit ratio, in percent, of the reference of that name under a cap. `None` if there is no such
+/// reference.
 pub fn hits_of(name: &str, cap_bytes: u64, requests: &[Request]) -> Option<(f64, f64)> {
     let hits = match name {
         LRU => replay(&mut Lru::new(cap_bytes), requests),

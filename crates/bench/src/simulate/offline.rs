@@ -1,4 +1,4 @@
-//! What could be reached by who knows the future.
+//! The hit ratios of a policy that knows the future.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,10 +6,11 @@ use crate::trace::Request;
 
 /// Object and byte hit ratio, in percent, that no cache of `cap_bytes` exceeds.
 ///
-/// Where all objects have one size, the optimum itself: Belady's MIN, which may also leave an object out. Else the bound PFOO-L of
-/// Berger, Beckmann and Harchol-Balter ("Practical Bounds on Optimal Caching with Variable Object Sizes", 2018), for each of the two
-/// ratios its own: keeping an object from one request to the next costs its bytes times the requests between; the cheapest hits are
-/// taken until their costs make up the whole cap over the whole trace. It lies above the optimum, and no cache reaches it.
+/// If all objects have one size, this is the optimum itself: Belady's MIN, which may also refuse an object. Otherwise
+/// it is the bound PFOO-L of Berger, Beckmann and Harchol-Balter ("Practical Bounds on Optimal Caching with Variable
+/// Object Sizes", 2018), computed for each of the two ratios by itself. Keeping an object from one request to the next
+/// costs its bytes times the requests between. The cheapest hits count, until their costs make up the whole cap over
+/// the whole trace. The bound is above the optimum, and no cache reaches it.
 pub fn offline(cap_bytes: u64, requests: &[Request]) -> (f64, f64) {
     let bytes = requests.first().map_or(1, |request| request.bytes).max(1);
     let asked: u64 = requests.iter().map(|request| request.bytes).sum();
@@ -29,7 +30,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
 }
 
-/// For each request the place of the next one for the same object; `usize::MAX` where there is none.
+/// For each request, the position of the next request for the same object; `usize::MAX` if there is none.
 fn next_uses(requests: &[Request]) -> Vec<usize> {
     let mut seen = HashMap::new();
     let mut next = vec![usize::MAX; requests.len()];
@@ -58,7 +59,7 @@ fn min(capacity: u64, requests: &[Request]) -> u64 {
     hits
 }
 
-/// A hit that could be: an object, kept from one request to the next.
+/// A possible hit: an object that is kept from one request to the next.
 struct Interval {
     bytes: u64,
     length: u64,
@@ -73,7 +74,7 @@ fn intervals(cap_bytes: u64, requests: &[Request]) -> Vec<Interval> {
     requests.iter().zip(next).enumerate().filter_map(of).collect()
 }
 
-/// What the intervals gain that come first by `rank`, as many as there is room for; the last one counts whole.
+/// The gain of the first intervals by `rank`, as many as fit; the last one counts whole.
 fn cheapest(
     intervals: &[Interval],
     room: u128,

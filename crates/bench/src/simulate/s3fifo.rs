@@ -5,16 +5,16 @@ use std::collections::{HashMap, VecDeque};
 use super::Policy;
 use crate::trace::Request;
 
-/// How an [`S3Fifo`] decides.
+/// The settings of an [`S3Fifo`].
 #[derive(Debug, Clone, Copy)]
 pub struct S3FifoOptions {
     /// Bytes of both queues.
     pub cap_bytes: u64,
     /// The small queue's target, in percent of the cap.
     pub small_percent: u64,
-    /// Objects above this are never taken in.
+    /// Objects above this size are never admitted.
     pub object_bytes_max: u64,
-    /// Hits needed to stay grow with the size over the mean of the resident objects.
+    /// Whether larger objects need more hits to stay: by their size, divided by the mean of the resident objects.
     pub size_thresholds: bool,
 }
 
@@ -36,8 +36,9 @@ struct Object {
     hits: u8,
 }
 
-/// Newcomers enter `small`; those hit there, or asked for again soon after they left, live in `main`.
-/// The ghost list remembers as many names as there are resident objects. Hits needed to stay are spent by staying.
+/// New objects enter `small`. Objects that are hit there, or requested again soon after they left, move to `main`. The
+/// ghost list remembers as many names as there are resident objects. An object that stays pays with the hits that it
+/// needed.
 #[derive(Debug)]
 pub struct S3Fifo {
     options: S3FifoOptions,
@@ -46,7 +47,7 @@ pub struct S3Fifo {
     main: VecDeque<u64>,
     small_bytes: u64,
     main_bytes: u64,
-    /// Name to the stamp of its latest entry in `ghost_order`; older entries there are void.
+    /// Maps a name to the stamp of its latest entry in `ghost_order`. Older entries there don't count.
     ghosts: HashMap<u64, u64>,
     ghost_order: VecDeque<(u64, u64)>,
     ghost_stamp: u64,

@@ -1,11 +1,11 @@
-//! What no store in memory can beat: one copy of each value, round and round, into memory that is mapped already.
+//! A bound that no store in memory can beat: it copies each value once, into a ring of memory that is already mapped.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Result;
 use crate::store::{Handle, Place, Store, check_size};
 
-/// A ring of bytes without index, headers, checksums or policy. It finds nothing again.
+/// A ring of bytes without index, headers, checksums or policy. It can't find a value again.
 #[derive(Debug)]
 pub struct BareCopy {
     ring: Mutex<Ring>,
@@ -21,7 +21,7 @@ impl BareCopy {
     /// The name in records.
     pub const NAME: &'static str = "bare copy";
 
-    /// A ring of `cap_bytes`, every page touched.
+    /// Makes a ring of `cap_bytes`, and touches every page.
     pub fn new(place: &Place<'_>) -> Self {
         Self { ring: Mutex::new(Ring { bytes: vec![1; place.cap_bytes as usize], head: 0 }) }
     }

@@ -1,14 +1,16 @@
-//! File-per-entry: what most web caches on disk do.
+//! A file for each entry, as most web caches on disk do it.
 //!
-//! - One file a key, named by the key in hexadecimal, in one of 256 directories picked by the key's hash.
-//! - get: open, read, close. The reader's buffer is kept, so that a value is one `read`.
-//! - Access times are set by the store itself (mounts are `relatime` or `noatime`): `futimens` on the open file after
-//!   the read, at most once a second and file. A table of the process remembers which are due, cheaper than a `stat`.
-//! - put: a temporary file in the same directory, written and renamed. No `fsync`. Values above the cap are refused.
-//! - delete: `unlink`. The janitor hears of the bytes when it counts again.
-//! - A janitor thread compares the bytes put, in whole blocks, with the cap every second. Above it, it walks the
-//!   directories and counts again; if it is above the cap still, it orders by access time and unlinks the oldest down to
-//!   75 % of the cap. It does not walk below the cap, though a store shared by processes would have to.
+//! - Each key has a file, named by the key in hexadecimal. The hash of the key picks one of 256 directories.
+//! - get: open, read, close. The reader keeps its buffer, so that a value takes one `read`.
+//! - The store itself sets access times, since mounts are `relatime` or `noatime`. After the read it calls `futimens`
+//!   on the open file, at most once a second for each file. A table in the process remembers which files are due, which
+//!   is cheaper than a `stat`.
+//! - put: writes a temporary file in the same directory and renames it. No `fsync`. Refuses values above the cap.
+//! - delete: `unlink`. The janitor notices the freed bytes when it counts again.
+//! - Every second, a janitor thread compares the bytes put, in whole blocks, with the cap. If they exceed the cap, it
+//!   walks the directories and counts again. If the count still exceeds the cap, it sorts the files by access time, and
+//!   unlinks the oldest until 75 % of the cap remain. It does not walk below the cap, though a store shared by
+//!   processes would have to.
 
 mod janitor;
 
@@ -29,7 +31,7 @@ use crate::footprint;
 use crate::random;
 use crate::store::{Handle, Store, check_size};
 
-/// A reader's buffer to start with; it doubles until a value fits.
+/// The first size of a reader's buffer. It doubles until a value fits.
 const BUFFER_BYTES_FIRST: usize = 64 << 10;
 
 /// Longest key: its hexadecimal name must be a file name.
@@ -68,7 +70,7 @@ impl Files {
         Ok(files)
     }
 
-    /// An existing store; its maker looks after its cap. Only one process may put at a time.
+    /// Opens an existing store. The process that created it keeps the cap. Only one process at a time may put.
     pub fn attach(root: &Path, cap_bytes: u64) -> Result<Self> {
         let prefix = root.to_str().ok_or_else(|| Error::Store {
             store: Self::NAME,
@@ -85,7 +87,7 @@ impl Files {
         })
     }
 
-    /// Cleans now if the cap is exceeded, as the janitor does every second; the bytes that remain.
+    /// If the cap is exceeded, cleans now, as the janitor does every second. Returns the bytes that remain.
     pub fn clean(&self) -> Result<u64> {
         Janitor::new(self.root.clone(), Arc::clone(&self.tally)).check()
     }
@@ -110,7 +112,7 @@ impl Files {
     }
 }
 
-/// FNV-1a with a final mix: cheap, and spread over all bits.
+/// FNV-1a with a final mix: cheap, and all bits depend on the key.
 fn hash(key: &[u8]) -> u64 {
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     random::mix(key.iter().fold(0xcbf2_9ce4_8422_2325, fold))
@@ -120,7 +122,7 @@ impl Drop for Files {
     fn drop(&mut self) {
         self.tally.stop();
         if let Some(janitor) = self.janitor.take() {
-            // A janitor that panicked has said so on stderr; there is nothing to clean up.
+            // If the janitor panicked, it has written that to stderr, and there is nothing to clean up.
             let _ = janitor.join();
         }
     }
@@ -155,7 +157,7 @@ pub struct FilesHandle<'a> {
 }
 
 impl FilesHandle<'_> {
-    /// Reads a whole file into the buffer; a read that leaves room has met the end.
+    /// Reads a whole file into the buffer. A read that leaves room in the buffer has reached the end.
     fn read_all(&mut self, file: &impl std::os::fd::AsFd) -> rustix::io::Result<usize> {
         let mut filled = 0;
         loop {

@@ -22,14 +22,14 @@ const fn ours(name: &'static str, open: Open, attach: Option<Attach>) -> Peer {
     Peer { name, kind: Kind::Ours, look: || Ok(Some(env!("CARGO_PKG_VERSION").to_owned())), open, attach }
 }
 
-/// The engine under test: a get shows the bytes of the volume.
+/// The engine under test: a get passes the bytes in the volume.
 pub const EYEWALL: Peer = ours(
     Volume::NAME,
     |place| Ok(Box::new(Volume::create(place)?)),
     Some(Attach::Lasting(|place| Ok(Box::new(Volume::attach(place)?)))),
 );
 
-/// The engine, each value copied into a buffer of the thread.
+/// The engine, which copies each value into a buffer of the thread.
 pub const EYEWALL_COPIED: Peer = ours(
     Copied::NAME,
     |place| Ok(Box::new(Copied::from(Volume::create(place)?))),
@@ -39,11 +39,11 @@ pub const EYEWALL_COPIED: Peer = ours(
 /// The engine with a tier in shared memory.
 pub const EYEWALL_TIER: Peer = ours(Volume::NAME_TIER, |place| Ok(Box::new(Volume::create_with_tier(place)?)), None);
 
-/// The engine with a tier, each value copied.
+/// The engine with a tier, which copies each value.
 pub const EYEWALL_TIER_COPIED: Peer =
     ours(Copied::NAME_TIER, |place| Ok(Box::new(Copied::from(Volume::create_with_tier(place)?))), None);
 
-/// The engine, each entry with tags and a time to live.
+/// The engine, with tags and a time to live on each entry.
 pub const EYEWALL_TAGGED: Peer = ours(
     Tagged::NAME,
     |place| Ok(Box::new(Tagged::create(place)?)),
@@ -68,7 +68,7 @@ pub const PLAIN: Peer = Peer {
     attach: Some(Attach::Lasting(|place| Ok(Box::new(Plain::new(place.directory)?)))),
 };
 
-/// A copy of each value, and nothing else.
+/// Only copies each value.
 pub const BARE_COPY: Peer = Peer {
     name: BareCopy::NAME,
     kind: Kind::Reference,
@@ -77,7 +77,7 @@ pub const BARE_COPY: Peer = Peer {
     attach: None,
 };
 
-/// Nothing at all.
+/// Does nothing.
 pub const NOTHING: Peer = Peer {
     name: Nothing::NAME,
     kind: Kind::Reference,

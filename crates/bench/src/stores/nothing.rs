@@ -1,9 +1,10 @@
-//! A put that stores nothing: it shows the share of the loop, the key and the clock in a put's time, and the machine's pauses.
+//! A store whose puts do nothing. It shows how much of a put's time the loop, the key and the clock take, and the
+//! machine's pauses.
 
 use crate::error::Result;
 use crate::store::{Handle, Store};
 
-/// It takes every value, and finds none.
+/// It accepts every value, and finds none.
 #[derive(Debug)]
 pub struct Nothing;
 

@@ -1,4 +1,4 @@
-//! The engine with tags and a time to live on each entry: what they cost is room.
+//! The engine with tags and a time to live on each entry. They cost space.
 
 use std::time::Duration;
 
@@ -9,13 +9,14 @@ use super::volume::stored;
 use crate::error::Result;
 use crate::store::{Handle, Place, Store};
 
-/// Bytes of the tags of an entry: four times nine, three for their end, and the tags' own.
+/// Bytes of the tags of an entry: nine for each of the four tags, three for their end, and the tags themselves.
 const TAGS_BYTES: usize = 65;
 
 /// Longer than any run: nothing expires.
 const TTL: Duration = Duration::from_hours(365 * 24);
 
-/// A volume whose entries each carry four tags, from one that all have to one of their own, and a time to live.
+/// A volume whose entries each carry a time to live and four tags, from a tag that all entries have to a tag of the
+/// entry's own.
 #[derive(Clone)]
 pub struct Tagged(Volume);
 
@@ -28,7 +29,7 @@ impl Tagged {
         Volume::create(&Place { value_bytes: place.value_bytes + TAGS_BYTES, ..*place }).map(Self)
     }
 
-    /// Opens the volume that is in a place already.
+    /// Opens the volume that already exists in a place.
     pub fn attach(place: &Place<'_>) -> Result<Self> {
         Volume::attach(place).map(Self)
     }

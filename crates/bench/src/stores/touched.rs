@@ -1,12 +1,12 @@
-//! When which file was last given an access time by this process.
+//! When this process last set the access time of each file.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Slots; a power of two, several times the files of any workload.
 const SLOTS: usize = 1 << 18;
 
-/// A table of (hash tag, second) words. Two files of one slot evict each other, which costs a system call more, never
-/// an access time less. Words are independent: relaxed accesses suffice.
+/// A table of (hash tag, second) words. Two files in one slot evict each other. That costs an extra system call, but no
+/// access time is lost. Words are independent, so relaxed accesses suffice.
 #[derive(Debug)]
 pub(super) struct Touched {
     slots: Box<[AtomicU64]>,
@@ -17,7 +17,7 @@ impl Touched {
         Self { slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// Whether the file of this hash is due: not yet touched in this second. Notes it as touched.
+    /// Whether the file of this hash is due, that is, not yet touched in this second. Marks it as touched.
     pub(super) fn due(&self, hash: u64, second: u64) -> bool {
         let word = (hash & !0xffff_ffff) | (second & 0xffff_ffff);
         let slot = &self.slots[hash as usize & (SLOTS - 1)];

@@ -11,14 +11,14 @@ use crate::load::{self, allow_misses};
 use crate::random::{self, KEY_BYTES};
 use crate::store::{Handle, Place, Store};
 
-/// The largest entry that a volume takes unless it is told otherwise: this part of its size, and never more than so much.
+/// The largest entry that a volume accepts by default: this part of its size, and at most this many bytes.
 const ENTRY_PART_DEFAULT: u64 = 16;
 const ENTRY_BYTES_DEFAULT: u64 = 4 << 20;
 
-/// Room for an entry's header and key, more than they take.
+/// Room for an entry's header and key; they take less.
 const ENTRY_HEAD_BYTES_MAX: u64 = 4096;
 
-/// The part of its size that a volume can be told to take as one entry.
+/// The largest part of a volume's size that can be set as the limit of an entry.
 const ENTRY_PART_MOST: u64 = 4;
 
 /// An Eyewall volume.
@@ -38,15 +38,15 @@ impl Volume {
     /// The volume's file in a store's directory.
     pub const FILE: &'static str = "volume";
 
-    /// Creates a volume of `cap_bytes`, which is told the size of the typical value, where there is one.
+    /// Creates a volume of `cap_bytes`, with the size of the typical value as a hint, if it is known.
     pub fn create(place: &Place<'_>) -> Result<Self> {
         Ok(Self::from(options(place).open(place.directory.join(Self::FILE))?))
     }
 
-    /// As [`Volume::create`], with a tier of `tier_bytes` in the folder where the engine puts it by itself.
+    /// As [`Volume::create`], with a tier of `tier_bytes` in the engine's default folder.
     ///
     /// # Errors
-    /// Those of [`Options::open`], and where no size of the tier was decided on.
+    /// Those of [`Options::open`]; also if the size of the tier isn't given.
     pub fn create_with_tier(place: &Place<'_>) -> Result<Self> {
         if place.tier_bytes == 0 {
             let what = "the workload doesn't say how large the tier is to be".to_owned();
@@ -61,7 +61,7 @@ impl Volume {
         Ok(Self::from(Options::new().create(false).open(path)?))
     }
 
-    /// Opens the volume that is in a place already.
+    /// Opens the volume that already exists in a place.
     pub fn attach(place: &Place<'_>) -> Result<Self> {
         Self::open(&place.directory.join(Self::FILE))
     }
@@ -71,7 +71,8 @@ impl Volume {
         &self.cache
     }
 
-    /// Puts the objects of these indexes, all with the same options, and once more what was dropped though there is room.
+    /// Puts the objects of these indexes, all with the same options. Then puts the objects again that the volume
+    /// dropped although it has room.
     pub fn put_all(&self, objects: Range<u64>, value_bytes: usize, options: &PutOptions<'_>) -> Result<()> {
         self.put_each(objects, value_bytes, |key, value| {
             self.cache.put_with(key, value, options)?;
@@ -79,7 +80,7 @@ impl Volume {
         })
     }
 
-    /// As [`Volume::put_all`], by `put`, which is given each object's key and value.
+    /// As [`Volume::put_all`], but calls `put` with each object's key and value.
     pub fn put_each(
         &self,
         objects: Range<u64>,
@@ -103,7 +104,7 @@ impl Volume {
         allow_misses(Self::NAME, missing, objects.end - objects.start)
     }
 
-    /// How many objects of these indexes are not there.
+    /// How many objects of these indexes are missing.
     pub fn count_missing(&self, mut objects: Range<u64>) -> Result<u64> {
         objects.try_fold(0, |missing, index| Ok(missing + u64::from(!self.cache.contains(random::key(index))?)))
     }
@@ -156,12 +157,12 @@ impl Store for Volume {
     }
 }
 
-/// What came of a put, in the words of all stores.
+/// The result of a put, as the result of a store.
 #[inline]
 pub(super) fn stored(put: eyewall::Result<u64>, value: &[u8]) -> Result<()> {
     match put {
         Ok(_) => Ok(()),
-        // Readers hold what would have to go.
+        // Readers hold the bytes that would have to be evicted.
         Err(eyewall::Error::EntryTooLarge { .. } | eyewall::Error::Pinned { .. }) => {
             Err(Error::Refused { store: Volume::NAME, value_bytes: value.len() })
         }
@@ -190,7 +191,7 @@ impl Handle for &Cache {
     }
 }
 
-/// A volume whose gets copy, as other stores' do: [`Cache::get_into`], into a buffer that each thread keeps.
+/// A volume whose gets copy, like those of other stores: [`Cache::get_into`], into a buffer that each thread keeps.
 #[derive(Clone)]
 pub struct Copied(Volume);
 

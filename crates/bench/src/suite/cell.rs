@@ -1,6 +1,7 @@
-//! A cell: the part of a workload that is measured at once, with all of its stores taking turns.
+//! A cell: the part of a workload that is measured together. All of its stores take turns.
 //!
-//! A procedure goes through some of the workload's parameters with the stores open; each choice of the others is a cell.
+//! A procedure goes through some of the workload's parameters with the stores open. Each combination of the others is a
+//! cell.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ use crate::scratch::{Scratch, Storage};
 pub enum Contestant<'a> {
     /// A store of this program.
     Peer(&'a Peer),
-    /// A store of a driver's.
+    /// A store of a driver.
     Driven(&'a str, &'a Driver),
 }
 
@@ -37,16 +38,16 @@ impl Contestant<'_> {
     }
 }
 
-/// What a cell is measured with.
+/// The environment of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Bench<'a> {
     /// Whole or quick.
     pub scale: Scale,
-    /// Where stores lie.
+    /// The directories of stores.
     pub scratch: &'a Scratch,
-    /// Whether the run is to end.
+    /// Whether the run has to end.
     pub interrupt: &'a Interrupt,
-    /// What a person sees.
+    /// The display of the progress.
     pub progress: &'a Progress,
 }
 
@@ -57,7 +58,7 @@ pub struct Found {
     pub samples: Vec<Sample>,
     /// Latencies.
     pub distributions: Vec<Distribution>,
-    /// What a reader has to know.
+    /// Notes for readers.
     pub notes: Vec<String>,
 }
 
@@ -72,7 +73,7 @@ pub struct Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// A cell in which nothing was measured yet.
+    /// A cell without results.
     pub fn new(definition: &'a Definition, case: Case, contestants: Vec<Contestant<'a>>, bench: Bench<'a>) -> Self {
         Self { definition, case, contestants, bench, found: Found::default() }
     }
@@ -82,7 +83,7 @@ impl<'a> Cell<'a> {
         self.found
     }
 
-    /// What all of the cell's cases have.
+    /// The part that all cases of the cell share.
     pub fn case(&self) -> &Case {
         &self.case
     }
@@ -121,17 +122,17 @@ impl<'a> Cell<'a> {
         self.contestants.iter().filter_map(as_peer).collect()
     }
 
-    /// Repetitions behind each median.
+    /// The number of repetitions for each median.
     pub fn repetitions(&self) -> usize {
         self.definition.repetitions.at(self.bench.scale)
     }
 
-    /// Of keys, sizes and orders.
+    /// The seed of keys, sizes and orders.
     pub fn seed(&self) -> u64 {
         self.definition.seed
     }
 
-    /// Where the stores lie: the parameter `storage` says it, else the disk.
+    /// The storage of the stores: the parameter `storage`, or the disk without it.
     pub fn storage(&self) -> Result<Storage> {
         match self.case.get("storage") {
             None => Ok(Storage::Disk),
@@ -141,17 +142,17 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Where stores lie.
+    /// The directories of stores.
     pub fn scratch(&self) -> &'a Scratch {
         self.bench.scratch
     }
 
-    /// An error once the run is to end; to be asked between any two stretches of a second.
+    /// An error if the run has to end. Procedures call it at least about once a second.
     pub fn breathe(&self) -> Result<()> {
         self.bench.interrupt.check()
     }
 
-    /// Says what is under way.
+    /// Displays the work under way.
     pub fn show(&self, what: &str) {
         self.bench.progress.show(&format!("{}: {what}", self.definition.name));
     }
@@ -162,7 +163,7 @@ impl<'a> Cell<'a> {
         Entrant::open(peer, room, self.bench.scratch, self.storage()?)
     }
 
-    /// Opens all of them and makes each ready. One that fails is noted, and takes no part.
+    /// Opens all stores and makes each ready. If a store fails, a note says so, and it takes no part.
     pub fn open_all(
         &mut self,
         room: impl Fn(&Peer) -> Room,
@@ -177,12 +178,13 @@ impl<'a> Cell<'a> {
         Ok(entrants)
     }
 
-    /// What a store made of something: where it failed, that is noted, and there is nothing. An interruption is an error.
+    /// The result of a store's work. If it failed, a note says so, and the result is `None`. An interruption is an
+    /// error.
     pub fn attempt<T>(&mut self, store: &str, made: Result<T>) -> Result<Option<T>> {
         match made {
             Ok(made) => Ok(Some(made)),
             Err(Error::Interrupted) => Err(Error::Interrupted),
-            // A child that ended by the same Ctrl-C.
+            // The same Ctrl-C has ended the child.
             Err(_) if self.bench.interrupt.is_wanted() => Err(Error::Interrupted),
             Err(failure) => {
                 self.note(format!("{store} failed in {}: {failure}", self.named_case()));
@@ -191,7 +193,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Records a figure of a counted repetition; of repetition 0 none is kept.
+    /// Records a figure of a repetition. Drops those of repetition 0, which isn't counted.
     pub fn sample(&mut self, case: &Case, store: &str, measure: &str, repetition: usize, value: f64) -> Result<()> {
         self.sample_along(case, store, measure, repetition, value, None)
     }
@@ -250,7 +252,7 @@ impl<'a> Cell<'a> {
         Ok(())
     }
 
-    /// Records what a reader of the figures has to know; once, however often it is said.
+    /// Records a note for readers of the figures; equal notes only once.
     pub fn note(&mut self, text: impl Into<String>) {
         let text = format!("{}: {}", self.definition.name, text.into());
         if !self.found.notes.contains(&text) {
@@ -258,7 +260,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Asks a driver for these repetitions of some of its stores.
+    /// Lets a driver do these repetitions for some of its stores.
     pub fn drive(&mut self, driver: &Driver, stores: &[&str], repetitions: &[usize]) -> Result<()> {
         let scratch = [self.bench.scratch.make(Storage::Disk)?, self.bench.scratch.make(Storage::Shm)?];
         let [disk, shm] = scratch.each_ref().map(|directory| directory.path().to_owned());

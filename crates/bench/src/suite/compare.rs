@@ -1,4 +1,4 @@
-//! What changed between two records beyond their noise.
+//! The changes between two records that exceed their noise.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::recorder::{self, Head, Sample};
 use crate::error::Result;
 use crate::spread::Spread;
 
-/// Whose samples they are, for people, in the order of their first.
+/// The series of some samples, for people, in the order of the first samples.
 type Series = IndexMap<(String, String, String, String), Vec<f64>>;
 
 /// A series that both records have.
@@ -20,30 +20,30 @@ pub struct Change {
     pub what: String,
     /// The unit of both.
     pub unit: String,
-    /// Of the old record.
+    /// The figures in the old record.
     pub old: Spread,
-    /// Of the new one.
+    /// The figures in the new record.
     pub new: Spread,
-    /// Whether it is better; `None` where the measure doesn't say what is.
+    /// Whether the change is better; `None` if the measure has no better direction.
     pub is_better: Option<bool>,
 }
 
-/// What two records have to say about each other.
+/// The comparison of two records.
 #[derive(Debug, Clone, Default)]
 pub struct Compared {
-    /// Beyond noise, by workload.
+    /// Changes beyond noise, by workload.
     pub changes: Vec<Change>,
     /// Series in both.
     pub common: usize,
     /// Series in one of them only.
     pub unmatched: usize,
-    /// What forbids to conclude much.
+    /// Reasons to be careful with conclusions.
     pub warnings: Vec<String>,
 }
 
-/// Compares what two records have in common. A change counts as beyond noise when no repetition of one lies within the range
-/// of the other's, and the medians differ by `percent_min` at least: of 5 and 5 repetitions that come from one distribution,
-/// ranges are apart in 0.8 % of cases, of 3 and 3 in 10 % (rank sum test, two-sided).
+/// Compares the series that two records have in common. A change counts as beyond noise if the ranges of their
+/// repetitions don't overlap, and the medians differ by at least `percent_min`. If both records have 5 repetitions from
+/// one distribution, the ranges are apart in 0.8 % of cases; for 3 repetitions, in 10 % (rank sum test, two-sided).
 pub fn compare(old: &Path, new: &Path, percent_min: f64) -> Result<Compared> {
     let (old_head, old_series) = read(old)?;
     let (new_head, new_series) = read(new)?;
@@ -55,7 +55,7 @@ pub fn compare(old: &Path, new: &Path, percent_min: f64) -> Result<Compared> {
         };
         compared.common += 1;
         let (old, new) = (Spread::of(before), Spread::of(samples));
-        // Of one repetition nobody knows the noise.
+        // The noise of a single repetition is unknown.
         let are_apart = before.len().min(samples.len()) > 1 && (old.max < new.min || new.max < old.min);
         let percent = 100.0 * (new.median / old.median - 1.0).abs();
         if !are_apart || percent < percent_min {
@@ -73,7 +73,7 @@ pub fn compare(old: &Path, new: &Path, percent_min: f64) -> Result<Compared> {
 }
 
 impl Compared {
-    /// The comparison as text, a line for each change.
+    /// The comparison as text, with a line for each change.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for warning in &self.warnings {
@@ -106,11 +106,11 @@ impl Compared {
     }
 }
 
-/// A record's head, and each series' figures, one for a repetition.
+/// The head of a record, and the figures of each series, one for each repetition.
 fn read(folder: &Path) -> Result<(Head, Series)> {
     let head = recorder::read_head(folder)?;
     let samples: Vec<Sample> = recorder::read_lines(&folder.join("samples.jsonl"))?;
-    // Several samples of a repetition are one figure: their median.
+    // If a repetition has several samples, its figure is their median.
     let mut repetitions: IndexMap<_, IndexMap<usize, Vec<f64>>> = IndexMap::new();
     for sample in samples {
         let key = (sample.workload, sample.case.to_string(), sample.measure, sample.store);
@@ -131,7 +131,7 @@ fn warnings(old: &Head, new: &Head) -> Vec<String> {
         warnings.push("one of them is a quick run, which is too short to be quoted".to_owned());
     }
     for name in new.workload_names() {
-        // Words may be other ones; what is done may not.
+        // The words of a definition may differ, but not the work.
         let done = |head: &Head| {
             let workload =
                 head.workloads.as_array()?.iter().find(|workload| workload["name"] == name.as_str())?.clone();
@@ -149,7 +149,7 @@ fn warnings(old: &Head, new: &Head) -> Vec<String> {
     warnings
 }
 
-/// Unit of a measure, and which direction is better.
+/// The unit of a measure, and its better direction.
 fn of_measure(head: &Head, workload: &str, measure: &str) -> (String, Option<String>) {
     let workloads = head.workloads.as_array().into_iter().flatten();
     let found = workloads.filter(|one| one["name"] == workload).map(|one| &one["measures"][measure]).next();

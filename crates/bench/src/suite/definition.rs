@@ -1,4 +1,4 @@
-//! A workload as data: what `bench/workloads/NAME.toml` says (bench/workloads/README.md).
+//! A workload as data: the content of `bench/workloads/NAME.toml` (bench/workloads/README.md).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,13 +18,13 @@ use crate::scratch::{Scratch, Storage};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// All of it.
+    /// The whole workload.
     Whole,
     /// A first look, too short to be quoted.
     Quick,
 }
 
-/// Something that is smaller in a quick run.
+/// A value that is smaller in a quick run.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scaled<T> {
@@ -33,7 +33,7 @@ pub struct Scaled<T> {
 }
 
 impl<T: Copy> Scaled<T> {
-    /// What holds for this run.
+    /// The value for this run.
     pub fn at(&self, scale: Scale) -> T {
         match scale {
             Scale::Whole => self.whole,
@@ -42,41 +42,41 @@ impl<T: Copy> Scaled<T> {
     }
 }
 
-/// Something whose values make cases.
+/// A parameter, whose values make cases.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
-    /// For people.
+    /// A text for people.
     pub title: String,
-    /// Of numbers.
+    /// The unit of numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// In the order of showing and measuring.
+    /// In the order in which they are shown and measured.
     pub values: Vec<Value>,
-    /// The fewer that a quick run takes.
+    /// The values of a quick run, which are fewer.
     #[serde(default, skip_serializing)]
     quick: Option<Vec<Value>>,
 }
 
-/// A measure; the rest of it is the explorer's (bench/RECORD.md).
+/// A measure. The explorer uses the other fields (bench/RECORD.md).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Measure {
     /// The unit of all of its samples.
     pub unit: String,
-    /// `higher` or `lower`; none where neither is.
+    /// `higher` or `lower`; none if neither is better.
     #[serde(default)]
     pub better: Option<String>,
     #[serde(flatten)]
     rest: serde_json::Map<String, serde_json::Value>,
 }
 
-/// The bar of a comparison: its median is held to it.
+/// The bar of a comparison, for its median.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bar {
-    /// Met by this and more.
+    /// This value and higher ones meet it.
     AtLeast(f64),
-    /// Met by this and less.
+    /// This value and lower ones meet it.
     AtMost(f64),
 }
 
@@ -84,20 +84,20 @@ pub enum Bar {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
-    /// Of what.
+    /// The measure.
     pub measure: String,
     /// The whole case.
     pub case: Case,
     /// A store.
     pub of: String,
-    /// The stores that it is held against.
+    /// The stores to compare with.
     pub to: Vec<String>,
-    /// The other side's case, where it is another.
+    /// The case of the other side, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_case: Option<Case>,
     /// `ratio`, `difference` or `value`.
     pub how: String,
-    /// For people.
+    /// A text for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     /// The bar.
@@ -106,43 +106,43 @@ pub struct Comparison {
     /// The aim.
     #[serde(default)]
     pub aim: Option<f64>,
-    /// Whether they differ at all is asked, too.
+    /// Whether to test also if they differ at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<bool>,
-    /// What to bear in mind.
+    /// A caution for readers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// The part that orders the turns of the stores.
+/// The program that orders the turns of the stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Turns {
-    /// The suite: it asks a driver for one repetition of one store at a time.
+    /// The suite: it requests one repetition of one store at a time from a driver.
     #[default]
     Suite,
-    /// The driver, which is asked for all at once.
+    /// The driver: the suite requests all at once.
     Driver,
 }
 
-/// Room that a run takes, all of its stores together. Where a machine has less, the workload is skipped.
+/// The space for a run, for all of its stores together. If the machine has less, the suite skips the workload.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Needs {
-    /// Of main memory, shared memory included.
+    /// Main memory, shared memory included.
     memory: Option<Scaled<Bytes>>,
-    /// Of the disk.
+    /// Space on the disk.
     disk: Option<Scaled<Bytes>>,
-    /// Of shared memory.
+    /// Shared memory.
     shm: Option<Scaled<Bytes>>,
 }
 
 impl Needs {
-    /// What this machine lacks of it, for people; `None`: nothing.
+    /// What this machine lacks, for people; `None` if it has all.
     pub fn lacking(&self, scale: Scale, scratch: &Scratch) -> Result<Option<String>> {
         let disk = scratch.free_bytes(Storage::Disk)?;
         let shm = scratch.free_bytes(Storage::Shm)?;
-        // Where nobody can tell, there is enough.
+        // If the kernel can't tell, this assumes that there is enough.
         let memory = memory::available().unwrap_or(u64::MAX);
         let wanted = [
             (self.memory, memory, "memory is available"),
@@ -158,53 +158,54 @@ impl Needs {
     }
 }
 
-/// What a definition's file says.
+/// The content of a definition's file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
     /// The file's name.
     #[serde(skip)]
     pub name: String,
-    /// For people.
+    /// A text for people.
     pub title: String,
     /// The description of the work, the warm-up included.
     pub about: String,
     /// Its place in a record.
     pub order: u32,
-    /// A name that chooses it together with others.
+    /// The name of its group, which chooses all of its workloads.
     #[serde(default)]
     pub group: String,
-    /// What does the work.
+    /// The procedure.
     pub procedure: String,
-    /// Other programs that do that work on stores of their own: their command lines.
+    /// The command lines of drivers: other programs, which do the same work on stores of their own.
     #[serde(default)]
     pub drivers: Vec<Vec<String>>,
-    /// The part that interleaves.
+    /// The program that interleaves the stores.
     #[serde(default)]
     pub turns: Turns,
-    /// Where the driver does, the parameters of which each choice is asked for by itself; it goes through the others.
+    /// If the driver interleaves: the suite makes a request for each combination of these parameters. The driver goes
+    /// through the others.
     #[serde(default)]
     pub cells: Vec<String>,
-    /// Of keys, sizes and orders.
+    /// The seed of keys, sizes and orders.
     pub seed: u64,
-    /// How often each figure is taken.
+    /// The number of repetitions.
     pub repetitions: Scaled<usize>,
-    /// What it takes on two cores, builds not counted; for the time left that is shown.
+    /// The minutes on two cores, without builds. The display of the time left uses them.
     pub minutes: Scaled<f64>,
     /// The stores that take part, in the order of their turns.
     pub stores: Vec<String>,
-    /// What a run of it takes.
+    /// The space for a run.
     #[serde(default)]
     pub needs: Needs,
-    /// The procedure's own.
+    /// The settings of the procedure.
     #[serde(default)]
     settings: toml::Table,
-    /// What cases are made of.
+    /// The parameters, which make the cases.
     #[serde(default)]
     pub parameters: IndexMap<String, Parameter>,
     /// The measures.
     pub measures: IndexMap<String, Measure>,
-    /// How it is looked at.
+    /// The views of the explorer.
     views: Vec<serde_json::Value>,
     /// The comparisons.
     #[serde(default)]
@@ -212,32 +213,33 @@ pub struct Definition {
     /// The case to show first.
     #[serde(default)]
     pub first: Case,
-    /// Traces of the user, by the names that they have as values of `trace`.
+    /// Traces that the user gave, by their names, which are values of `trace`.
     #[serde(skip)]
     given_traces: IndexMap<String, PathBuf>,
 }
 
 impl Definition {
-    /// Reads one, for a run of this scale: parameters and settings have the values that hold for it.
+    /// Reads a definition for a run of this scale. Parameters and settings get the values of the scale.
     pub fn read(path: &Path, scale: Scale) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(Error::path("read", path))?;
         let wrong = |what: String| Error::Definition { path: path.to_owned(), what };
         let mut definition: Self = toml::from_str(&text).map_err(|failure| wrong(failure.to_string()))?;
         let name = path.file_stem().and_then(|stem| stem.to_str());
         name.ok_or_else(|| wrong("its name is no text".to_owned()))?.clone_into(&mut definition.name);
-        // Before some of the values are left out: a value without a case in a quick run is still wrong.
+        // Checks before it leaves out some values: a mistake in a value is an error even if a quick run has no case for
+        // the value.
         definition.check().map_err(wrong)?;
         definition.settle(scale);
         Ok(definition)
     }
 
-    /// The settings as what the procedure makes of them.
+    /// The settings, in the procedure's type.
     pub fn settings<T: DeserializeOwned>(&self) -> Result<T> {
         let table = toml::Value::Table(self.settings.clone());
         table.try_into().map_err(|failure| Error::Invalid(format!("{}: settings: {failure}", self.name)))
     }
 
-    /// The settings as they are written, as they hold for this run.
+    /// The settings in the form of the file, with the values for this run.
     pub fn raw_settings(&self) -> &toml::Table {
         &self.settings
     }
@@ -247,7 +249,8 @@ impl Definition {
         self.parameters.get(name).map_or(&[], |parameter| &parameter.values)
     }
 
-    /// Replays these traces, too, where traces are replayed: each is a value of the parameter `trace`, named as its file is.
+    /// If the workload replays traces, it replays these, too. Each is a value of the parameter `trace`, with the name
+    /// of its file.
     pub fn give_traces(&mut self, paths: &[PathBuf]) -> Result<()> {
         let Some(parameter) = self.parameters.get_mut("trace").filter(|_| self.procedure == "replay") else {
             return Ok(());
@@ -265,13 +268,13 @@ impl Definition {
         Ok(())
     }
 
-    /// The traces of the user.
+    /// The traces that the user gave.
     pub fn given_traces(&self) -> &IndexMap<String, PathBuf> {
         &self.given_traces
     }
 
-    /// The definition as a record has it. What a comparison says of stores of which `is_measured` knows no figure is left out,
-    /// and the comparison with it where nobody is left to compare.
+    /// The definition in the form of a record. It leaves out the stores of a comparison for which `is_measured` knows
+    /// no figure. If no store is left to compare, it leaves out the comparison.
     pub fn recorded(&self, scale: Scale, is_measured: impl Fn(&str, &str, &Case) -> bool) -> Recorded<'_> {
         let among_measured = |comparison: &Comparison| {
             let Comparison { measure, case, of, to, to_case, .. } = comparison;
@@ -318,7 +321,7 @@ impl Definition {
         self.first = std::mem::take(&mut self.first).without(&gone);
     }
 
-    /// What the record's own check doesn't say, or too late.
+    /// Checks that a record's own check doesn't make, or makes too late.
     fn check(&self) -> std::result::Result<(), String> {
         for comparison in &self.comparisons {
             if !self.measures.contains_key(&comparison.measure) {
@@ -349,7 +352,7 @@ impl Definition {
 }
 
 impl Recorded<'_> {
-    /// Which of a definition's comparisons are not in it, or lack somebody, for people.
+    /// The comparisons of a definition that are missing in the record, or lack a store, for people.
     pub fn left_out<'a>(&'a self, definition: &'a Definition) -> impl Iterator<Item = String> + 'a {
         let lacks = |comparison: &&Comparison| !self.comparisons.contains(comparison);
         definition.comparisons.iter().filter(lacks).map(|comparison| {
@@ -374,12 +377,12 @@ pub struct Recorded<'a> {
     views: &'a [serde_json::Value],
     comparisons: Vec<Comparison>,
     first: &'a Case,
-    /// Why it was not run.
+    /// Why it did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
 }
 
-/// Takes the values that hold for this scale: a table of `whole` and `quick`, and nothing else, is one of two values.
+/// Replaces each table that has only `whole` and `quick` by the value for this scale.
 fn settle_table(table: &mut toml::Table, scale: Scale) {
     for (_, value) in table.iter_mut() {
         let toml::Value::Table(inner) = value else { continue };
@@ -394,7 +397,7 @@ fn settle_table(table: &mut toml::Table, scale: Scale) {
     }
 }
 
-/// The definitions in a directory, in their order; those named by themselves or by their group, or all.
+/// The definitions in a directory, in their order: those whose name or group is given, or all.
 pub fn read_all(directory: &Path, names: &[String], scale: Scale) -> Result<Vec<Definition>> {
     let entries = fs::read_dir(directory).map_err(Error::path("list", directory))?;
     let mut definitions = Vec::new();

@@ -1,4 +1,4 @@
-//! Programs in other languages that do a procedure's work on the stores of theirs (bench/drivers/README.md).
+//! Drivers: programs in other languages that do a procedure's work on their own stores (bench/drivers/README.md).
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -17,10 +17,10 @@ use super::value::Case;
 use crate::error::{Error, Result};
 use crate::peer::Kind;
 
-/// How often a driver that is silent is looked at, for a Ctrl-C.
+/// How often to check for a Ctrl-C while a driver writes nothing.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How long a driver may say nothing at all.
+/// How long a driver may write nothing.
 const SILENT_MAX: Duration = Duration::from_mins(10);
 
 /// A program and its arguments.
@@ -30,13 +30,13 @@ pub struct Driver {
     silent_max: Duration,
 }
 
-/// What a driver is asked.
+/// A request to a driver.
 #[derive(Debug, Serialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 pub enum Request<'a> {
-    /// Which stores it has.
+    /// A request for the list of its stores.
     List,
-    /// To measure some of them.
+    /// A request to measure some of them.
     Measure(Box<Measure<'a>>),
 }
 
@@ -45,27 +45,27 @@ pub enum Request<'a> {
 pub struct Measure<'a> {
     /// The workload's name.
     pub workload: &'a str,
-    /// What does the work.
+    /// The procedure.
     pub procedure: &'a str,
     /// The cell's case.
     pub case: &'a Case,
-    /// The procedure's own, as they hold for this run.
+    /// The settings of the procedure, with the values for this run.
     pub settings: &'a toml::Table,
     /// The workload's parameters, for a driver that goes through them itself.
     pub parameters: BTreeMap<&'a str, &'a [super::value::Value]>,
-    /// Whom to measure.
+    /// The stores to measure.
     pub stores: Vec<&'a str>,
     /// Which repetitions, counted from 1.
     pub repetitions: Vec<usize>,
-    /// Of keys, sizes and orders.
+    /// The seed of keys, sizes and orders.
     pub seed: u64,
-    /// A first look.
+    /// Whether this is a first look.
     pub quick: bool,
-    /// Directories of this call's own, removed after it.
+    /// Directories for this call alone. They are removed after it.
     pub scratch: Places,
 }
 
-/// Where a driver may write.
+/// The directories that a driver may write.
 #[derive(Debug, Serialize)]
 pub struct Places {
     /// On the disk.
@@ -74,42 +74,42 @@ pub struct Places {
     pub shm: PathBuf,
 }
 
-/// A line of a driver's.
+/// A line of a driver's answer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Answer {
     /// A figure.
     Sample {
-        /// Whose.
+        /// The store.
         store: String,
-        /// Of what.
+        /// The measure.
         measure: String,
         /// Counted from 1.
         repetition: usize,
         /// The figure.
         value: f64,
-        /// What it adds to the request's case.
+        /// Parameters to add to the request's case.
         #[serde(default)]
         case: Case,
-        /// Where along the measure's axis.
+        /// The position on the measure's axis.
         #[serde(default)]
         at: Option<f64>,
     },
     /// A distribution.
     Histogram {
-        /// Whose.
+        /// The store.
         store: String,
-        /// Of what.
+        /// The measure.
         measure: String,
         /// Counted from 1.
         repetition: usize,
-        /// Upper bounds in nanoseconds, and how many.
+        /// Upper bounds in nanoseconds, each with a count.
         buckets: Vec<(u64, u64)>,
-        /// What it adds to the request's case.
+        /// Parameters to add to the request's case.
         #[serde(default)]
         case: Case,
     },
-    /// What a reader of the figures has to know.
+    /// A note for readers of the figures.
     Note(String),
     /// The work under way.
     Progress(String),
@@ -118,10 +118,10 @@ pub enum Answer {
     Store {
         /// Its name.
         store: String,
-        /// Another's unless it says.
+        /// What it is in a comparison; by default, a store that a user could choose instead.
         #[serde(default)]
         kind: Option<Kind>,
-        /// Its own word.
+        /// The version in its own words.
         #[serde(default)]
         version: Option<String>,
         /// Why it isn't available.
@@ -131,7 +131,7 @@ pub enum Answer {
 }
 
 impl Driver {
-    /// By its command line, which is not empty.
+    /// A driver with this command line, which is not empty.
     pub fn new(command: &[String]) -> Result<Self> {
         if command.is_empty() {
             return Err(Error::Invalid("a driver without a command".to_owned()));
@@ -139,7 +139,7 @@ impl Driver {
         Ok(Self { command: command.to_vec(), silent_max: SILENT_MAX })
     }
 
-    /// One that may say nothing for so long, and not for ten minutes.
+    /// Sets how long the driver may write nothing, instead of ten minutes.
     pub fn with_patience(self, silent_max: Duration) -> Self {
         Self { silent_max, ..self }
     }
@@ -149,12 +149,12 @@ impl Driver {
         &self.command
     }
 
-    /// For people.
+    /// Its name for people.
     pub fn name(&self) -> String {
         self.command.join(" ")
     }
 
-    /// The stores that it has, and those that aren't available.
+    /// All stores of the driver, including those that aren't available.
     pub fn list(&self, interrupt: &Interrupt) -> Result<BTreeMap<String, StoreFacts>> {
         let mut stores = BTreeMap::new();
         self.ask(&Request::List, interrupt, |answer| {
@@ -167,7 +167,7 @@ impl Driver {
         Ok(stores)
     }
 
-    /// Asks for something, and hands each line of the answer over.
+    /// Sends a request, and passes each line of the answer on.
     pub fn ask(
         &self,
         request: &Request<'_>,
@@ -183,7 +183,7 @@ impl Driver {
             .spawn()
             .map_err(Error::io(format!("start {}", self.name())))?;
         if let Some(mut input) = child.stdin.take() {
-            // One that doesn't read its request says why by its end.
+            // If the driver doesn't read its request, the way it ends tells why.
             let _ = input.write_all(&text);
         }
         let lines = child.stdout.take().map(read_aside);
@@ -217,7 +217,7 @@ impl Driver {
     }
 }
 
-/// A driver at work. Asked to end when it is dropped before it has.
+/// A driver at work. Dropping it tells the driver to end, if it hasn't ended yet.
 struct Asked<'a> {
     child: Child,
     driver: &'a Driver,
@@ -226,7 +226,7 @@ struct Asked<'a> {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            // It stops what it has started; killed, it could not.
+            // SIGTERM lets the driver stop the programs that it started; SIGKILL would not.
             let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
             if let Err(failure) = self.child.wait() {
                 eprintln!("eyewall-bench: {} is left: {failure}", self.driver.name());
@@ -235,7 +235,7 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// Reads a child's lines in a thread of its own, so that a thread that waits for one can do other work meanwhile.
+/// Reads a child's lines in a thread of its own, so that the thread that waits for a line can do other work meanwhile.
 fn read_aside(output: ChildStdout) -> Receiver<Result<String>> {
     let (tell, lines) = channel();
     thread::spawn(move || {

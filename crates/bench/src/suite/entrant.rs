@@ -1,4 +1,4 @@
-//! Stores that are opened for a cell, and the room that each is given.
+//! The open stores of a cell, and the room of each.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,8 @@ use crate::scratch::{Scratch, Storage};
 use crate::store::Place;
 use crate::stores::Files;
 
-/// A store in a scratch directory of its own, which goes with it or, full of files on a disk, at the end of the run.
+/// A store in a scratch directory of its own. The directory is removed with the store; but if it is full of files on a
+/// disk, at the end of the run.
 pub struct Entrant {
     /// The store.
     pub store: Box<dyn Contender>,
@@ -34,18 +35,18 @@ impl Entrant {
         Ok(Self { store, path, directory })
     }
 
-    /// Where its files lie.
+    /// The directory of its files.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Closes the store, and leaves its files.
+    /// Closes the store, and keeps its files.
     pub fn close(self, attach: Open, room: Room) -> Closed {
         Closed { name: self.store.name(), attach, room, path: self.path, _directory: self.directory }
     }
 }
 
-/// A store that nobody has open, and that can be opened again.
+/// A closed store that can be opened again.
 #[derive(Debug)]
 pub struct Closed {
     name: &'static str,
@@ -56,7 +57,7 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// Where its files lie.
+    /// The directory of its files.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -73,21 +74,21 @@ impl Named for Closed {
     }
 }
 
-/// What a store is given.
+/// The room of a store.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
-    /// Bytes that it may hold.
+    /// The cap in bytes.
     pub cap_bytes: u64,
     /// Bytes of a typical value.
     pub value_bytes: usize,
-    /// Bytes of the largest value, where that is more than twice a typical one and has to be taken; else 0.
+    /// Bytes of the largest value, if it is more than twice a typical one and the store has to accept it; else 0.
     pub value_bytes_max: usize,
-    /// Bytes of memory before its files, where it has such.
+    /// Bytes of memory in front of its files, for stores that have such.
     pub tier_bytes: u64,
 }
 
 impl Room {
-    /// The room in a directory.
+    /// The place that a store with this room gets in a directory.
     pub fn at(self, directory: &Path) -> Place<'_> {
         let Self { cap_bytes, value_bytes, value_bytes_max, tier_bytes } = self;
         Place { directory, cap_bytes, value_bytes, value_bytes_max, tier_bytes }

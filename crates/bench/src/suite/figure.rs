@@ -1,6 +1,6 @@
 //! Figures as text for people.
 
-/// Three to four digits that matter, thousands kept apart.
+/// Writes three to four significant digits, with commas between thousands.
 pub(super) fn figure(number: f64) -> String {
     let size = number.abs();
     if size >= 1000.0 {

@@ -1,4 +1,4 @@
-//! Ctrl-C: what is measured is kept, what was made is removed, what was started is stopped.
+//! Ctrl-C: the run keeps its results, removes the files that it made, and stops the processes that it started.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,18 +8,18 @@ use signal_hook::flag;
 
 use crate::error::{Error, Result};
 
-/// Whether the run is to end. A second signal ends it at once.
+/// Whether the run has to end. A second signal ends it at once.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt {
     wanted: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// Listens to SIGINT and SIGTERM from now on.
+    /// Handles SIGINT and SIGTERM from now on.
     pub fn listen() -> Result<Self> {
         let interrupt = Self::default();
         for signal in [SIGINT, SIGTERM] {
-            // In this order: the second of two finds the flag that the first has set.
+            // This order matters: the first signal sets the flag, and the second one finds it set.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupt.wanted))
                 .and_then(|_| flag::register(signal, Arc::clone(&interrupt.wanted)))
                 .map_err(Error::io("listen to signals"))?;
@@ -34,7 +34,7 @@ impl Interrupt {
 
     /// Whether a signal came.
     pub fn is_wanted(&self) -> bool {
-        // The flag stands for nothing but itself.
+        // No other data depends on the flag.
         self.wanted.load(Ordering::Relaxed)
     }
 

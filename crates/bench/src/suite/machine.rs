@@ -1,4 +1,4 @@
-//! The machine as a record has it.
+//! The machine, in the form of a record.
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +12,12 @@ use crate::random::Random;
 use crate::scratch::{Scratch, Storage};
 use crate::spread::Spread;
 
-/// Loops of the noise probe, and steps of each: some 20 ms. A build without optimisation measures nothing, and needn't wait for it.
+/// The loops of the noise probe, and the steps of each, which take about 20 ms. A build without optimisation measures
+/// nothing, so it has fewer.
 const PROBES: usize = 21;
 const STEPS: u32 = if cfg!(debug_assertions) { 20_000 } else { 20_000_000 };
 
-/// Looks at this machine, and how steady it is.
+/// Examines this machine, and how steady it is.
 pub fn look(scratch: &Scratch) -> Result<Value> {
     let (disk, shm) = (scratch.directory(Storage::Disk), scratch.directory(Storage::Shm));
     let machine = Machine::look(disk, shm)?;
@@ -36,7 +37,7 @@ pub fn look(scratch: &Scratch) -> Result<Value> {
     }))
 }
 
-/// Whether the disk turns, which the kernel knows of the device below a path.
+/// Whether the device below a path is a rotating disk, according to the kernel.
 fn device(path: &Path) -> Option<&'static str> {
     match machine::queue_of(path, "rotational")?.as_str() {
         "0" => Some("does not turn"),
@@ -49,7 +50,7 @@ fn governor() -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// A loop that always does the same, in milliseconds.
+/// The time of a loop that always does the same work, in milliseconds.
 fn noise() -> Value {
     let probe = |number: usize| {
         let begin_ns = now_ns();

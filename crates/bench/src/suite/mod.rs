@@ -1,9 +1,9 @@
 //! The suite: workloads that are data, measured by procedures, written to a record (bench/METHODOLOGY.md, bench/RECORD.md).
 //!
-//! A [`definition::Definition`] names a procedure of [`crate::procedure`], its settings, and parameters whose values make cases.
-//! A procedure measures a [`cell::Cell`] at a time, with stores
-//! that it opens as [`entrant`]s and that take [`turns`]; a [`Session`] goes through the cells, and the [`recorder::Recorder`] keeps
-//! what each found as soon as it is done.
+//! A [`definition::Definition`] names a procedure of [`crate::procedure`], its settings, and parameters whose values
+//! make cases. A procedure measures one [`cell::Cell`] at a time. It opens the stores as [`entrant`]s, which take
+//! [`turns`]. A [`crate::session::Session`] goes through the cells, and the [`recorder::Recorder`] saves the results of
+//! each cell as soon as it is done.
 
 pub mod cell;
 pub mod compare;
@@ -16,9 +16,6 @@ pub mod machine;
 pub mod named;
 pub mod progress;
 pub mod recorder;
-mod session;
 pub mod size;
 pub mod turns;
 pub mod value;
-
-pub use session::{Ended, Session, Setting};

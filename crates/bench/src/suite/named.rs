@@ -2,12 +2,12 @@
 
 use crate::error::Result;
 
-/// Something that takes its turns under a name.
+/// A contender that takes turns under a name.
 pub trait Named {
     /// The store's name in records.
     fn name(&self) -> &str;
 
-    /// Waits until the store has done what it does in the background, if it is open in this process.
+    /// Waits until the store has finished its background work, if this process has it open.
     fn settle(&self) -> Result<()> {
         Ok(())
     }

@@ -1,36 +1,36 @@
-//! What a person sees of a run that is under way: where it is, and how long it will take.
+//! The display of a run's progress: its position, and the time left.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::time::{Duration, Instant};
 
-/// The line on the terminal. Where standard error is none, only cells are told, each by a line of its own.
+/// The line on the terminal. If standard error isn't a terminal, each cell gets a line of its own.
 #[derive(Debug)]
 pub struct Progress {
     began: Instant,
     is_terminal: bool,
-    /// Minutes that all cells take by their definitions; those that are done.
+    /// Minutes of all cells by their definitions, and of the cells that are done.
     expected: f64,
     done: f64,
-    /// When the last cell was done, and what the cells until then took of what was expected of them.
+    /// When the last cell was done, and the ratio of the real to the expected time until then.
     advanced: Instant,
     pace: f64,
 }
 
 impl Progress {
-    /// Of a run whose cells are expected to take so many minutes.
+    /// The progress of a run whose cells are expected to take so many minutes.
     pub fn begin(expected_minutes: f64) -> Self {
         let now = Instant::now();
         let is_terminal = stderr().is_terminal();
         Self { began: now, is_terminal, expected: expected_minutes, done: 0.0, advanced: now, pace: 1.0 }
     }
 
-    /// Says which cell is begun.
+    /// Shows the cell that begins.
     pub fn begin_cell(&self, what: &str) {
         self.tell(what);
     }
 
-    /// Says where in its cell the run is.
+    /// Shows the run's position in its cell.
     pub fn show(&self, what: &str) {
         if self.is_terminal {
             self.tell(what);
@@ -48,11 +48,11 @@ impl Progress {
         } else {
             let _ = writeln!(line);
         }
-        // Nobody may be there to see it.
+        // It doesn't matter if nobody reads it.
         let _ = stderr().write_all(line.as_bytes());
     }
 
-    /// A cell that was to take so many minutes is done.
+    /// Counts a cell as done that was expected to take so many minutes.
     pub fn advance(&mut self, minutes: f64) {
         self.done += minutes;
         self.advanced = Instant::now();
@@ -68,12 +68,12 @@ impl Progress {
         }
     }
 
-    /// How long the run has been going.
+    /// The time since the run began.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// By the definitions, corrected by how true they were of the cells that are done.
+    /// The time left by the definitions, corrected by the ratio for the cells that are done.
     fn left(&self) -> Duration {
         let left = (self.expected - self.done).max(0.0) * 60.0 * self.pace;
         Duration::from_secs_f64(left).saturating_sub(self.advanced.elapsed())

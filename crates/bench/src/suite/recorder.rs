@@ -1,7 +1,7 @@
-//! Writes a record while it comes about, and finds again what one holds (bench/RECORD.md, format 1).
+//! Writes a record during a run, and reads an existing one (bench/RECORD.md, format 1).
 //!
-//! A cell's lines are appended when all of it was measured: a run that was interrupted, or killed, goes on at the cell that was
-//! under way. `record.json` is replaced as a whole.
+//! The lines of a cell are appended when the whole cell was measured. So an interrupted or killed run resumes at the
+//! cell that was under way. `record.json` is replaced as a whole.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -21,21 +21,21 @@ pub const FORMAT: u32 = 1;
 /// A line of samples.jsonl.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Whose.
+    /// The workload.
     pub workload: String,
     /// The measure.
     pub measure: String,
-    /// In which case.
+    /// The case.
     pub case: Case,
-    /// Of which store.
+    /// The store.
     pub store: String,
     /// Counted from 1.
     pub repetition: usize,
-    /// The measure's.
+    /// The unit of the measure.
     pub unit: String,
     /// The figure.
     pub value: f64,
-    /// Where along the measure's axis.
+    /// The position on the measure's axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<f64>,
 }
@@ -43,28 +43,28 @@ pub struct Sample {
 /// A line of histograms.jsonl.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// Whose.
+    /// The workload.
     pub workload: String,
     /// The measure.
     pub measure: String,
-    /// In which case.
+    /// The case.
     pub case: Case,
-    /// Of which store.
+    /// The store.
     pub store: String,
     /// Counted from 1.
     pub repetition: usize,
     /// Always nanoseconds.
     pub unit: String,
-    /// Upper bounds, inclusive, and how many.
+    /// Inclusive upper bounds, each with a count.
     pub buckets: Vec<(u64, u64)>,
 }
 
-/// What the programs and libraries are.
+/// A store's program or library.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreFacts {
-    /// Whose it is.
+    /// What it is in a comparison.
     pub kind: Kind,
-    /// Its own word.
+    /// The version in its own words.
     pub version: Option<String>,
     /// Why it was not available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,25 +78,25 @@ pub struct Head {
     pub format: u32,
     /// The directory's name.
     pub id: String,
-    /// For people.
+    /// The title for people.
     pub title: String,
-    /// When, in UTC.
+    /// The time of the run, in UTC.
     pub began: String,
     /// Whole or quick.
     pub kind: Scale,
-    /// Whether all of it is there.
+    /// Whether the record is complete.
     pub complete: bool,
-    /// Where it ran; the form is the machine's own.
+    /// The machine. Its module defines the form.
     pub machine: serde_json::Value,
-    /// Of the sources.
+    /// The commit of the sources.
     pub commit: Option<String>,
-    /// None: each workload names its own.
+    /// `None`: each workload names its own.
     pub seed: Option<u64>,
-    /// By name.
+    /// The stores by name.
     pub stores: BTreeMap<String, StoreFacts>,
     /// The definitions.
     pub workloads: serde_json::Value,
-    /// What a reader has to know.
+    /// Notes for readers.
     pub notes: Vec<String>,
 }
 
@@ -108,15 +108,15 @@ impl Head {
     }
 }
 
-/// A record on its way.
+/// A record during a run.
 #[derive(Debug)]
 pub struct Recorder {
     folder: PathBuf,
     samples: File,
     distributions: File,
-    /// The series that are there: workload, measure, case and store.
+    /// The series in the record: workload, measure, case and store.
     series: Vec<(String, String, Case, String)>,
-    /// Workloads and measures of which there are distributions.
+    /// Workloads and measures that have distributions.
     distributed: HashSet<(String, String)>,
 }
 
@@ -131,7 +131,7 @@ impl Recorder {
         Self::open(folder)
     }
 
-    /// Goes on with a record; its head beside.
+    /// Resumes a record, and returns its head.
     pub fn resume(folder: &Path) -> Result<(Self, Head)> {
         let head = read_head(folder)?;
         if head.complete {
@@ -160,12 +160,12 @@ impl Recorder {
         })
     }
 
-    /// Where it lies.
+    /// The record's directory.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Replaces the head; whole or not at all.
+    /// Replaces the head, as a whole or not at all.
     pub fn write_head(&self, head: &Head) -> Result<()> {
         let text = serde_json::to_string_pretty(head)
             .map_err(|failure| Error::Invalid(format!("the record can't be written: {failure}")))?;
@@ -175,9 +175,9 @@ impl Recorder {
         fs::rename(&beside, &path).map_err(Error::path("replace", &path))
     }
 
-    /// Appends what a cell found.
+    /// Appends the results of a cell.
     pub fn append(&mut self, samples: &[Sample], distributions: &[Distribution]) -> Result<()> {
-        // Samples last: a cell counts as measured by its samples.
+        // Samples come last, since a cell counts as measured if it has samples.
         append_lines(&mut self.distributions, distributions)?;
         append_lines(&mut self.samples, samples)?;
         self.remember(samples, distributions);
@@ -187,7 +187,7 @@ impl Recorder {
     fn remember(&mut self, samples: &[Sample], distributions: &[Distribution]) {
         for Sample { workload, measure, case, store, .. } in samples {
             let series = (workload.clone(), measure.clone(), case.clone(), store.clone());
-            // The repetitions of a series come near each other, mostly.
+            // The repetitions of a series are mostly near each other.
             if !self.series.iter().rev().take(64).any(|known| *known == series) {
                 self.series.push(series);
             }
@@ -195,7 +195,7 @@ impl Recorder {
         self.distributed.extend(distributions.iter().map(|one| (one.workload.clone(), one.measure.clone())));
     }
 
-    /// Whether there is anything of a workload in a case of which `case` is a part.
+    /// Whether the workload has samples in a case that contains `case`.
     pub fn has_any(&self, workload: &str, case: &Case) -> bool {
         self.series.iter().any(|(of, _, whole, _)| of == workload && case.is_part_of(whole))
     }
@@ -224,7 +224,7 @@ fn append_lines<T: Serialize>(file: &mut File, lines: &[T]) -> Result<()> {
     file.write_all(&text).map_err(Error::io("write the record"))
 }
 
-/// Drops what stands behind the last whole line: of a run that was killed while it wrote.
+/// Drops the bytes after the last whole line, which a run leaves if it is killed during a write.
 fn cut_torn_line(path: &Path) -> Result<()> {
     let text = match fs::read(path) {
         Err(failure) if failure.kind() == ErrorKind::NotFound => return Ok(()),

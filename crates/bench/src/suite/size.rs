@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, de};
 
 const UNITS: [(&str, u64); 4] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1)];
 
-/// The bytes that a text says; `None` if it says none.
+/// The bytes of a size as text; `None` if the text isn't a size.
 pub fn parse(text: &str) -> Option<u64> {
     let (number, unit) = text.split_once(' ')?;
     let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;

@@ -1,4 +1,5 @@
-//! Turns: each repetition measures all stores, one after the other, so that a disturbance of the machine hits all of them.
+//! Turns: each repetition measures all stores, one after the other, so that a disturbance of the machine affects all of
+//! them.
 
 use std::ops::RangeInclusive;
 
@@ -32,8 +33,8 @@ impl Named for Contestant<'_> {
 }
 
 impl Cell<'_> {
-    /// Lets each store have a turn in each of the repetitions, counted from 1; before them, in repetition 0, one that isn't
-    /// counted. A store that fails is noted, and takes no further part.
+    /// Gives each store a turn in each repetition, counted from 1. Repetition 0 comes before them and isn't counted. If
+    /// a store fails, a note says so, and it takes no further part.
     pub fn turns<E: Named>(
         &mut self,
         entrants: &mut Vec<E>,
@@ -42,8 +43,8 @@ impl Cell<'_> {
         self.rounds(entrants, 0..=self.repetitions(), turn)
     }
 
-    /// Lets the stores of this program take turns, each with a new and empty store in each repetition. One that fails is noted, and
-    /// takes no further part.
+    /// Lets the stores of this program take turns. Each repetition begins with new, empty stores. If a store fails, a
+    /// note says so, and it takes no further part.
     pub fn turns_anew(
         &mut self,
         room: Room,
@@ -59,8 +60,8 @@ impl Cell<'_> {
         })
     }
 
-    /// Lets stores of this program and of drivers take turns; `once` is the turn of one of this program. One that fails is
-    /// noted, and takes no further part.
+    /// Lets stores of this program and of drivers take turns; `once` is the turn of a store of this program. If a store
+    /// fails, a note says so, and it takes no further part.
     pub fn turns_of_all(&mut self, mut once: impl FnMut(&mut Self, &Peer, usize) -> Result<()>) -> Result<()> {
         let mut contestants = self.contestants();
         self.rounds(&mut contestants, 1..=self.repetitions(), |cell, contestant, repetition| match contestant {
@@ -69,7 +70,7 @@ impl Cell<'_> {
         })
     }
 
-    /// Leaves the turns to the driver, which is asked for all at once.
+    /// Leaves the turns to the driver, with one request for all.
     pub fn turns_of_driver(&mut self) -> Result<()> {
         let repetitions: Vec<usize> = (1..=self.repetitions()).collect();
         let contestants = self.contestants();
@@ -110,7 +111,7 @@ impl Cell<'_> {
     }
 }
 
-/// The order of the stores in a repetition: to and fro, so that no store always comes after the same one.
+/// The order of the stores in a repetition. It is reversed each time, so that no store always follows the same one.
 fn order(count: usize, repetition: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |at| if repetition.is_multiple_of(2) { count - 1 - at } else { at })
 }

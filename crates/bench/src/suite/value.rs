@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::size;
 use crate::error::{Error, Result};
 
-/// What a parameter of a workload may be.
+/// A value of a workload's parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -30,20 +30,20 @@ impl fmt::Display for Value {
     }
 }
 
-/// A choice of one value for each of some parameters, in the order of the definition.
+/// One value for each of some parameters, in the order of the definition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Case(IndexMap<String, Value>);
 
 impl Case {
-    /// The case with one parameter more.
+    /// The case with one more parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: Value) -> Self {
         self.0.insert(name.to_owned(), value);
         self
     }
 
-    /// The case without some of its parameters: of a measure that doesn't depend on them.
+    /// The case without some of its parameters, for a measure that doesn't depend on them.
     #[must_use]
     pub fn without(mut self, names: &[&str]) -> Self {
         self.0.retain(|name, _| !names.contains(&name.as_str()));
@@ -60,7 +60,7 @@ impl Case {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Whether all that this case says is said by `whole`, too.
+    /// Whether `whole` contains all parameters and values of this case.
     pub fn is_part_of(&self, whole: &Self) -> bool {
         self.iter().all(|(name, value)| whole.get(name) == Some(value))
     }
@@ -109,7 +109,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Every choice of values of `parameters`, each added to `base`; the last parameter changes fastest.
+/// All combinations of values of `parameters`, each added to `base`. The last parameter changes fastest.
 pub fn cases<'a>(base: &Case, parameters: impl IntoIterator<Item = (&'a str, &'a [Value])>) -> Vec<Case> {
     parameters.into_iter().fold(vec![base.clone()], |cases, (name, values)| {
         let of_case =

@@ -1,4 +1,4 @@
-//! Drivers: programs of other languages, asked for their stores and for figures.
+//! Drivers: programs in other languages, which list their stores and measure them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ fn script(folder: &Path, name: &str, list: &str, measure: &str) -> Vec<String> {
     vec!["sh".to_owned(), path.to_str().unwrap().to_owned()]
 }
 
-/// A workload that a driver does.
+/// A workload that a driver measures.
 fn driven(command: &[String], turns: &str) -> String {
     format!(
         r#"title = "Driven"
@@ -174,7 +174,7 @@ fn a_driver_that_fails_or_says_nonsense_is_noted() {
 #[test]
 fn a_driver_is_told_to_end_when_the_run_is() {
     let folder = Folder::new(&[]);
-    // It says that it waits; told to end, it says so in a file.
+    // It reports that it waits. When it is told to end, it writes that into a file.
     let told = folder.path().join("told");
     let measure = format!(
         "trap 'echo told > {}; kill $!; exit 0' TERM; sleep 600 & echo '{{\"progress\":\"waits\"}}'; wait",
@@ -182,7 +182,7 @@ fn a_driver_is_told_to_end_when_the_run_is() {
     );
     let driver = Driver::new(&script(folder.path(), "driver", "true", &measure)).unwrap();
     let interrupt = Interrupt::default();
-    // Of another kind than `list`: what is asked doesn't matter.
+    // Any request except `list`; its content doesn't matter.
     let (case, settings) = (Case::default(), toml::Table::new());
     let request = Request::Measure(Box::new(Measure {
         workload: "w",

@@ -1,4 +1,4 @@
-//! Definitions and records in a folder that is gone at the end.
+//! Definitions and records in a folder, which is removed at the end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use eyewall_bench::child;
 use eyewall_bench::error::Result;
 use eyewall_bench::peer::Peer;
 use eyewall_bench::scratch::Scratch;
+use eyewall_bench::session::{Ended, Session, Setting};
 use eyewall_bench::suite::definition::{self, Definition, Scale};
 use eyewall_bench::suite::interrupt::Interrupt;
-use eyewall_bench::suite::{Ended, Session, Setting};
 use tempfile::TempDir;
 use toml::{Table, Value};
 
-/// Workloads, and where they are measured.
+/// Workloads, and the directories in which they are measured.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    /// With these definitions, by name.
+    /// A folder with these definitions, by name.
     pub(crate) fn new(definitions: &[(&str, &str)]) -> Self {
         let folder = Self(tempfile::tempdir().expect("a folder can be made"));
         for directory in [folder.workloads(), folder.scratch()] {
@@ -30,7 +30,7 @@ impl Folder {
         folder
     }
 
-    /// With the suite's own that need no driver, as small as they can be.
+    /// A folder with the suite's own definitions that need no driver, at the smallest size.
     pub(crate) fn tiny() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/workloads");
         let mut tiny = Vec::new();
@@ -49,7 +49,7 @@ impl Folder {
         Self::new(&tiny)
     }
 
-    /// With one of the suite's own, as small as it can be except that it has all values of these parameters.
+    /// A folder with one of the suite's own definitions, at the smallest size, but with all values of these parameters.
     pub(crate) fn tiny_one(name: &str, whole: &[&str]) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../bench/workloads/{name}.toml"));
         let mut table: Table = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -107,7 +107,7 @@ impl Folder {
         Session::begin(definitions, peers, setting, interrupt)?.run()
     }
 
-    /// Holds the record against the form that the explorer reads; where there is no Python, that is left to those who have it.
+    /// Checks that the record has the form that the explorer reads. Without Python it checks nothing.
     pub(crate) fn check(&self) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/records");
         let Ok(output) = Command::new("python3").arg(script).arg("check").arg(self.record()).output() else {
@@ -118,7 +118,7 @@ impl Folder {
     }
 }
 
-/// A definition of gets, two sizes by two numbers of readers.
+/// A definition of gets, with two sizes and two numbers of readers.
 pub(crate) fn invented(stores: &[&str]) -> String {
     let compared = match stores {
         [of, to, ..] => format!(
@@ -164,9 +164,9 @@ x = "readers"
     )
 }
 
-/// One repetition of one case, or of those that some parameters make, for as short as it goes.
+/// One repetition of one case, or of the cases of some parameters, as short as possible.
 fn shrink(table: &mut Table, whole: &[&str]) {
-    // Parameters of which a procedure measures all values at once.
+    // Parameters for which a procedure measures all values at once.
     const AT_ONCE: [&str; 4] = ["what", "window", "entries", "how"];
 
     let one = |value: i64| {

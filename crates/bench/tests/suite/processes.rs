@@ -1,4 +1,4 @@
-//! Stores that are shared by processes which the suite starts: what goes wrong in one of them ends in a note.
+//! Stores that processes of the suite share: a fault in one of the processes becomes a note.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,18 +9,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::folder::{Folder, invented};
 use eyewall_bench::error::Result;
 use eyewall_bench::peer::{Kind, Peer};
+use eyewall_bench::session::Ended;
 use eyewall_bench::store::{Place, Store};
 use eyewall_bench::stores::{BARE_COPY, EYEWALL, EYEWALL_COPIED, FILES, Files};
-use eyewall_bench::suite::Ended;
 use eyewall_bench::suite::recorder::{self, Sample};
 
-/// Small gets by one process and by two.
+/// Small gets, with one process and with two.
 fn shared(stores: &[&str]) -> Folder {
     let text = invented(stores).replace("procedure = \"gets\"", "procedure = \"gets-by-processes\"");
     Folder::new(&[("small", &text)])
 }
 
-/// Runs it to its end; how many samples a store has, and all notes.
+/// Runs it to its end. Returns the number of samples of a store, and all notes.
 fn run(folder: &Folder, peers: &[Peer]) -> (impl Fn(&str) -> usize + use<>, String) {
     assert_eq!(folder.run(peers).unwrap(), Ended::Finished);
     folder.check();
@@ -42,7 +42,7 @@ fn processes_share_a_store() {
     assert!(recorder::read_head(&folder.record()).unwrap().complete, "{notes}");
 }
 
-/// Its volume lies where nobody looks for it.
+/// A store whose volume is in another place than its processes expect.
 const ELSEWHERE: Peer = Peer {
     open: |place| {
         let directory = place.directory.join("elsewhere");
@@ -68,7 +68,7 @@ fn what_lives_in_one_process_can_not_be_attached_to() {
     assert!(refused.starts_with("bare copy: processes can't share it"), "{refused}");
 }
 
-/// file-per-entry under some name; when a turn is over, it kills who reads in its directory.
+/// file-per-entry under another name. When a turn is over, it kills the processes that read in its directory.
 struct Deadly {
     name: &'static str,
     files: Files,
@@ -99,7 +99,7 @@ impl Store for Deadly {
 
     fn settle(&self) -> Result<()> {
         for process in processes_that_name(&self.directory) {
-            // One that has ended meanwhile needs no killing.
+            // A process may have ended meanwhile.
             let _ = kill_process(process, Signal::KILL);
         }
         Ok(())

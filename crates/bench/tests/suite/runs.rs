@@ -1,18 +1,18 @@
-//! The suite, run small: what a definition says is measured, and stands in the record.
+//! Small runs of the suite: it measures what a definition says, and the record has the results.
 
 use std::fs;
 
 use crate::folder::{Folder, invented};
 use eyewall_bench::error::Error;
 use eyewall_bench::peer::Peer;
+use eyewall_bench::session::Ended;
 use eyewall_bench::stores::{BARE_COPY, EYEWALL, EYEWALL_COPIED, EYEWALL_TAGGED, EYEWALL_TIER, FILES, PLAIN};
-use eyewall_bench::suite::Ended;
 use eyewall_bench::suite::compare::compare;
 use eyewall_bench::suite::definition::{self, Scale};
 use eyewall_bench::suite::interrupt::Interrupt;
 use eyewall_bench::suite::recorder::{self, Distribution, Sample};
 
-/// A store that nobody can open.
+/// A store that can't be opened.
 const BROKEN: Peer = Peer { name: "broken", open: |_| Err(Error::Invalid("it never opens".to_owned())), ..EYEWALL };
 
 const PEERS: &[Peer] = &[EYEWALL, EYEWALL_COPIED, EYEWALL_TIER, EYEWALL_TAGGED, FILES, BARE_COPY, PLAIN, BROKEN];
@@ -27,7 +27,7 @@ fn what_is_defined_is_measured() {
     // Sizes, readers, stores, repetitions.
     assert_eq!(samples.len(), 2 * 2 * 2 * 2);
     assert!(samples.iter().all(|sample| sample.value > 0.0 && sample.unit == "1/s"));
-    // Stores take turns, to and fro.
+    // Stores take turns, in alternating order.
     let turns: Vec<(&str, usize)> =
         samples.iter().take(4).map(|sample| (sample.store.as_str(), sample.repetition)).collect();
     assert_eq!(turns, [("eyewall", 1), ("file-per-entry", 1), ("file-per-entry", 2), ("eyewall", 2)]);
@@ -51,7 +51,7 @@ fn a_store_that_fails_is_noted_and_the_others_go_on() {
         "{:?}",
         head.notes
     );
-    // Comparisons with it are left out, so that the record holds together.
+    // Comparisons with it are left out, so that the record stays consistent.
     folder.check();
 }
 
@@ -64,7 +64,7 @@ fn a_comparison_goes_without_rivals_that_are_absent() {
     let head = recorder::read_head(&folder.record()).unwrap();
     assert_eq!(head.workloads[0]["comparisons"][0]["to"], serde_json::json!(["file-per-entry"]));
     assert!(head.notes.iter().any(|note| note.contains("against unheard of, file-per-entry")), "{:?}", head.notes);
-    // The record alone says what was measured.
+    // Only the record says what was measured.
     assert_eq!(head.workloads[0]["settings"]["set"], "64 KB");
     folder.check();
 }
@@ -81,7 +81,7 @@ fn a_store_that_nobody_has_is_absent() {
 #[test]
 fn an_interrupted_run_goes_on_where_it_was() {
     let folder = Folder::new(&[("small", &invented(&["eyewall", "stops"]))]);
-    // It ends the run when the second size is opened.
+    // It ends the run when a store is opened for the second size.
     let stops = Peer {
         name: "stops",
         open: |place| {
@@ -100,7 +100,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     assert!(!head.complete);
     let before: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
     assert!(!before.is_empty() && before.iter().all(|sample| sample.case.bytes("size").unwrap() == 100));
-    // A line that a kill has cut.
+    // A line that a kill has cut off.
     let torn = fs::read_to_string(folder.record().join("samples.jsonl")).unwrap() + "{\"workload\":\"sm";
     fs::write(folder.record().join("samples.jsonl"), torn).unwrap();
     fs::write(folder.scratch().join("resumed"), "").unwrap();
@@ -183,7 +183,7 @@ fn definitions_that_are_none_say_where() {
         assert_ne!(text, changed, "{from}");
         let folder = Folder::new(&[("small", &changed)]);
         let failed = folder.run(PEERS).map_err(|failure| failure.to_string());
-        // Settings are the procedure's: what it can't read, it says when it begins.
+        // The procedure reads the settings. It reports a mistake when it begins.
         let said = match failed {
             Err(said) => said,
             Ok(_) => recorder::read_head(&folder.record()).unwrap().notes.join("\n"),
@@ -205,7 +205,7 @@ fn two_records_are_compared_beyond_their_noise() {
     folder.run(PEERS).unwrap();
     let same = compare(&folder.record(), &folder.record(), 3.0).unwrap();
     assert!(same.changes.is_empty() && same.common == 4 && same.unmatched == 0);
-    // Half as many in every repetition of one series.
+    // One series is half as large in every repetition.
     let worse = folder.path().join("worse");
     fs::create_dir(&worse).unwrap();
     fs::copy(folder.record().join("record.json"), worse.join("record.json")).unwrap();
@@ -220,7 +220,7 @@ fn two_records_are_compared_beyond_their_noise() {
     let compared = compare(&folder.record(), &worse, 3.0).unwrap();
     assert_eq!((compared.changes.len(), compared.changes[0].is_better), (1, Some(false)));
     assert!(compared.warnings.is_empty(), "{:?}", compared.warnings);
-    // Of other work.
+    // A record of other work.
     let head = fs::read_to_string(worse.join("record.json")).unwrap().replace("64 KB", "65 KB");
     fs::write(worse.join("record.json"), head).unwrap();
     let warned = compare(&folder.record(), &worse, 3.0).unwrap().warnings;
@@ -257,7 +257,7 @@ fn files_are_cached_warm_and_cold_alone_and_among_others() {
         };
         samples.iter().filter(is_it).count()
     };
-    // With and without others; warm on two storages.
+    // With and without other entries; warm on two storages.
     for store in ["eyewall", "eyewall, copied", "file-per-entry", "plain read"] {
         for measure in ["get", "miss", "first_store"] {
             assert_eq!([count(store, measure, "cold"), count(store, measure, "warm")], [2, 4], "{measure} of {store}");
@@ -276,7 +276,7 @@ fn files_are_opened_by_their_paths_whether_a_volume_has_them_or_not() {
     let count = |store: &str, measure: &str| {
         samples.iter().filter(|sample| sample.store == store && sample.measure == measure && sample.value > 0.0).count()
     };
-    // On two storages; of a hit three things are read.
+    // On two storages; a hit is read in three ways.
     for store in ["eyewall, files", "std::fs::read", "plain read"] {
         assert_eq!(["hit", "miss", "first"].map(|measure| count(store, measure)), [6, 2, 2], "{store}");
     }
@@ -285,7 +285,7 @@ fn files_are_opened_by_their_paths_whether_a_volume_has_them_or_not() {
 
 #[test]
 fn files_that_do_not_fit_are_not_said_to_be_hits() {
-    // One of 10 MB can't be kept in a volume of 8.
+    // A file of 10 MB doesn't fit into a volume of 8 MB.
     let folder = Folder::tiny_one("files-lookup", &["files"]);
     assert_eq!(folder.run(PEERS).unwrap(), Ended::Finished);
     let head = recorder::read_head(&folder.record()).unwrap();
@@ -299,7 +299,7 @@ fn files_that_compete_for_a_cache_hit_it_at_times() {
     folder.run(PEERS).unwrap();
     let samples: Vec<Sample> = recorder::read_lines(&folder.record().join("samples.jsonl")).unwrap();
     let hits: Vec<f64> = samples.iter().filter(|sample| sample.measure == "hits").map(|sample| sample.value).collect();
-    // Eight files of 1 MB in 8 MB: of who has a cache, none is without hits.
+    // Eight files of 1 MB in 8 MB: every store with a cache has hits.
     assert!(hits.len() == 3 && hits.iter().all(|percent| *percent > 0.0), "{hits:?}");
     assert!(samples.iter().any(|sample| sample.measure == "time" && sample.store == "plain read"));
 }
@@ -307,7 +307,7 @@ fn files_that_compete_for_a_cache_hit_it_at_times() {
 #[test]
 fn a_trace_of_ones_own_is_replayed() {
     let folder = Folder::tiny_one("replay", &["percent"]);
-    // 400 objects of 10 KB, the lower the more popular; and a log.
+    // 400 objects of 10 KB, of which the lower ones are more popular; and a log.
     let lines: Vec<String> =
         (0..4_000_u64).map(|at| format!("/page/{} 10240\n", (at * at + at / 7) % (at % 400 + 1))).collect();
     let traces = [folder.path().join("mine.txt"), folder.path().join("access.log")];
@@ -338,7 +338,7 @@ fn a_trace_of_ones_own_is_replayed() {
             "{store}: {found:?} {best:?}"
         );
     }
-    // A loop: a policy that drops the entry used longest ago never hits; one that knows the future does.
+    // A loop: a policy that drops the entry used longest ago never hits. A policy that knows the future does.
     assert_eq!(hits("access.log", 30, "LRU, simulated"), [0.0]);
     assert!(hits("access.log", 30, "offline optimum")[0] > 10.0);
 

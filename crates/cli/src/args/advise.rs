@@ -8,16 +8,16 @@ use eyewall_server::units::parse_size;
 use eyewall_access_log::Format;
 
 pub(super) const ADVISE_AFTER_HELP: &str = "\
-For each size, Eyewall replays the requests through a volume of that size, in the order of the log. Each miss is followed by \
-a put.
+For each size, Eyewall replays the requests through a volume of that size, in the order of the log. After each miss it puts \
+the object.
 
 GET requests with the status 200, 203, 204, 206, 300, 301, 304, 308, 404 or 410 count. The key is the target with its query, \
 after the host if a JSON line names one. An object is as large as the largest response that the log has for its key, so 304 \
 and `-` don't make it small. Eyewall counts the lines that it can't read, and skips them.
 
-Of a large log, Eyewall replays only a sample of the keys, with all of their requests, through a volume that is smaller in the \
-same proportion (spatial sampling; Waldspurger et al., FAST 2015). Each figure has the standard error of this sampling beside \
-it. In our measurements, small volumes differed from large ones by less than one percentage point.";
+If the log is large, Eyewall replays only a sample of the keys, with all of their requests, through a volume that is smaller \
+in the same proportion (spatial sampling; Waldspurger et al., FAST 2015). Each figure has the standard error of this sampling \
+beside it. In our measurements, small volumes differed from large ones by less than one percentage point.";
 
 /// `eyewall advise`
 #[derive(Debug, Args)]

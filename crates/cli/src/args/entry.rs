@@ -15,7 +15,7 @@ pub(super) const LIST_AFTER_HELP: &str = "\
 A pattern with `*`, `?`, `[a-z]` or `{a,b}` has to match the whole key; a backslash escapes these. Any other pattern matches \
 keys that begin with it. `*` matches slashes, too, and `?` matches one byte.
 
-Without --sort, entries are written as they are found, without a copy of the list in memory.";
+Without --sort, `ls` writes entries as it finds them, and keeps no list in memory.";
 
 /// `eyewall put`
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub struct PutBeside {
     /// Time to live, such as 60s, 5m, 1h [default: unlimited]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub ttl: Option<Duration>,
-    /// How long the value may be used as stale after its time to live
+    /// How long the value may be used stale, after its time to live
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, requires = "ttl")]
     pub stale: Option<Duration>,
     /// A tag to purge the entry by; may be repeated

@@ -14,12 +14,12 @@ use http::uri::Authority;
 use super::mode::parse_mode;
 
 pub(super) const PURGE_AFTER_HELP: &str = "\
-A purge takes the time of a few stores, however many entries it covers. It also covers puts that are under way, if the work on \
-them began before the purge. Later puts reuse the bytes; --sweep frees them now.
+A purge takes as long as a few writes to memory, however many entries it covers. It also covers puts whose work began before \
+the purge. Later puts reuse the bytes; --sweep frees them now.
 
 With --server, a running server purges its own volume, and --cache and EYEWALL_CACHE are ignored. --url purges an address with \
-all its variants. --tag takes tags as the origin sent them. --prefix is the beginning of an address, with the whole host, such \
-as http://example.org/shop/. An address with nothing stored is not an error.
+all its variants. --tag takes tags as the origin sent them. --prefix takes the beginning of an address, with the whole host, \
+such as http://example.org/shop/. If nothing is stored under an address, that is no error.
 
 The command says how many entries it purged. In the volume, tags of a server begin with the host of their site: \
 example.org:home.";
@@ -27,8 +27,8 @@ example.org:home.";
 pub(super) const VERIFY_AFTER_HELP: &str = "\
 Exit codes: 0 the volume is sound; 6 it is damaged, also if --repair repaired it; 3 it could not be checked.
 
-`verify` opens the volume for writing. A copy, or a volume after power loss, is therefore checked and repaired at once. Writers \
-wait while `verify` walks the logs of their stripe; readers don't.";
+`verify` opens the volume for writing. So it checks and repairs a copy, or a volume after power loss, at once. Writers wait \
+while `verify` walks the logs of their stripe; readers don't.";
 
 pub(super) const SCRUB_AFTER_HELP: &str = "\
 Exit codes: 0 all entries are intact; 6 damaged entries were dropped; 3 a volume could not be scrubbed.
@@ -41,8 +41,9 @@ Eyewall copies the entries to a new file beside the old one. If not all fit, the
 are two files, and writers wait; readers don't. Options that you leave out keep their values.";
 
 pub(super) const IMPORT_AFTER_HELP: &str = "\
-Entries keep their ages and times to live; the time since the export counts, by the wall clocks of both machines. Entries that \
-are too large for the volume are skipped and reported. If the stream breaks off, the entries before that stay stored.";
+Entries keep their ages and times to live; the time since the export counts, by the wall clocks of both machines. Eyewall \
+skips entries that are too large for the volume, and reports them. If the stream breaks off, the entries before that point \
+stay.";
 
 pub(super) const TOP_AFTER_HELP: &str = "\
 `top` measures the time of gets by looking up hot keys, which changes no statistics. If other processes use the volume, `top` \
@@ -51,10 +52,10 @@ opens it as they do, and appears among the processes. If the output is not a ter
 /// `eyewall create`
 #[derive(Debug, Args)]
 pub struct Create {
-    /// Size of the file, which never grows beyond it
+    /// Size of the file; it never grows
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: u64,
-    /// The typical size of an entry, from which the index starts; it adapts later [default: 1K]
+    /// Typical size of an entry; the index starts with it, and adapts later [default: 1K]
     #[arg(long, value_name = "SIZE", value_parser = parse_hint)]
     pub entry_size_hint: Option<u32>,
     /// The largest entry to accept, up to a quarter of the size [default: a sixteenth, at most 4M]
@@ -76,13 +77,13 @@ pub struct Purge {
     /// Ask this running server to purge: the path of its socket, or `http://127.0.0.1:PORT`
     #[arg(long, value_name = "SERVER", conflicts_with = "sweep")]
     pub server: Option<ServerPlace>,
-    /// The file with the token, which a server at a port requires
+    /// File with the token; a server at a port requires it
     #[arg(long, value_name = "FILE", requires = "server")]
     pub token_file: Option<PathBuf>,
     /// An address, such as `http://example.org/page`, with all its variants; may be repeated; needs --server
     #[arg(long, value_name = "URL", requires = "server")]
     pub url: Vec<String>,
-    /// All addresses of this host; with --tag, the entries of its site with the tag; needs --server
+    /// All addresses of this host; with --tag, only entries of its site with that tag; needs --server
     #[arg(long, value_name = "HOST", requires = "server", conflicts_with_all = ["url", "prefix", "all"])]
     pub host: Option<String>,
     /// Entries with this tag; may be repeated
@@ -94,7 +95,7 @@ pub struct Purge {
     /// All entries
     #[arg(long, conflicts_with_all = ["tag", "prefix", "url"])]
     pub all: bool,
-    /// Make the entries stale instead of removing them; they may be used until replaced or until their stale time ends
+    /// Make the entries stale instead of removing them; they may be used until they are replaced or their stale time ends
     #[arg(long)]
     pub soft: bool,
     /// Sweep after the purge, to free the bytes now
@@ -187,7 +188,7 @@ pub struct Resize {
     /// The new size of the file
     #[arg(long, value_name = "SIZE", value_parser = parse_size, group = "shape")]
     pub size: Option<u64>,
-    /// The typical size of an entry, from which the index starts; it adapts later
+    /// Typical size of an entry; the index starts with it, and adapts later
     #[arg(long, value_name = "SIZE", value_parser = parse_hint, group = "shape")]
     pub entry_size_hint: Option<u32>,
     /// The largest entry to accept, up to a quarter of the size

@@ -12,8 +12,8 @@ use eyewall_server::config::settings::{AccessLog, LogFormat};
 use eyewall_server::units::{parse_duration, parse_size};
 
 pub(super) const SERVE_AFTER_HELP: &str = "\
-The server speaks HTTP/1.1 and HTTP/2, and both over TLS if a configuration file gives a site certificates. Responses of an \
-origin, and of existing files, say in the field Cache-Status what the cache did.
+The server speaks HTTP/1.1 and HTTP/2, and both over TLS if a configuration file gives a site certificates. In responses of an \
+origin, and for existing files, the field Cache-Status says what the cache did.
 
 In front of an origin, Eyewall is a shared cache (RFC 9111). It follows the caching fields of the origin. A response without \
 them is fresh for a tenth of the time since Last-Modified, at most a day. Eyewall revalidates stale responses, and serves them \
@@ -21,8 +21,8 @@ stale as the origin allows by stale-while-revalidate and stale-if-error (RFC 586
 Responses that set a cookie aren't stored without --store-set-cookie. Methods other than GET, HEAD and QUERY go to the origin, \
 and invalidate the responses that they change. Upgrades, such as to WebSocket, are passed on.
 
-With several --origin, requests go to each in turn. Eyewall leaves an origin out for a time after three failures in a row. The \
-path of an origin is put before the path of each request.
+With several --origin, requests go to each in turn. After three failures in a row, Eyewall leaves an origin out for a time. If \
+the URL of an origin has a path, Eyewall puts it before the path of each request.
 
 PURGE removes the stored responses of an address. It is refused unless --purge-token-file or --purge-from allows it. `eyewall \
 purge --server` can do more, and needs --admin.
@@ -39,7 +39,7 @@ doesn't resolve hosts, open the volume or listen.";
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).multiple(true).args(["root", "origin", "config"]))]
 pub struct Serve {
-    /// The configuration file, which `eyewall check` checks; only --cache, --keep-broken and -v can be given beside it
+    /// The configuration file (see `eyewall check`); you can add only --cache, --keep-broken and -v
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "listen", "workers", "root", "origin", "origin_ca", "origin_host", "origin_timeout", "size", "store_set_cookie",
         "access_log", "access_log_format", "admin", "purge_from", "purge_token_file",
@@ -63,10 +63,10 @@ pub struct Serve {
     /// The Host field for origins: `client` (as the client sent it), `origin` (the origin's own), or a name [default: client]
     #[arg(long, value_name = "HOST", requires = "origin")]
     pub origin_host: Option<HostHeader>,
-    /// Size of a new volume [default: 256M]; another size than that of an existing volume is an error; without --cache the volume is in memory only
+    /// Size of a new volume [default: 256M]; an error if an existing volume has another size; without --cache the volume is in memory only
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<u64>,
-    /// Timeout for the origin's response to begin, and between two pieces of it; to connect, at most 5 seconds
+    /// Timeout until the origin's response begins, and between two pieces of it; the timeout to connect is 5 seconds at most
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "30s")]
     pub origin_timeout: Duration,
     /// Also store responses that set a cookie; only for origins that give everybody the same cookies
@@ -78,16 +78,16 @@ pub struct Serve {
     /// If the volume is broken, end with an error, instead of renaming it and creating a new one
     #[arg(long)]
     pub keep_broken: bool,
-    /// Allow PURGE to requests with the token of this file: Authorization: Bearer TOKEN
+    /// Allow PURGE for requests with the token of this file: Authorization: Bearer TOKEN
     #[arg(long, value_name = "FILE")]
     pub purge_token_file: Option<PathBuf>,
-    /// Allow PURGE from this network or address; may be repeated; all clients of a proxy on this machine have its address
+    /// Allow PURGE from this network or address; may be repeated; behind a proxy on this machine, all clients have the proxy's address
     #[arg(long, value_name = "NETWORK")]
     pub purge_from: Vec<Network>,
-    /// Log each request into this file, which SIGUSR1 reopens; `-` is standard output
+    /// Log each request to this file; SIGUSR1 reopens it; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,
-    /// The format of its lines
+    /// The format of the log's lines
     #[arg(long, value_name = "FORMAT", default_value = "combined", requires = "access_log")]
     pub access_log_format: LogForm,
     /// Also log failures of single connections and requests, on standard error

@@ -118,7 +118,7 @@ fn server(paper: &mut Paper, config: &Config) {
         let listen = admin.listen.as_ref().map(|address| format!("http://{}, with a token", address.get_ref()));
         paper.line("admin", &list(socket.into_iter().chain(listen)));
     }
-    if config.sites.iter().any(|site| site.settings.tls.is_some()) {
+    if config.sites.iter().any(|site| site.tls.is_some()) {
         https_state(paper, server);
     }
     if !server.trusted_proxies.is_empty() {
@@ -166,13 +166,11 @@ fn volume(paper: &mut Paper, cache: &Volume) {
     paper.line("scrub", &(pace + hits));
 }
 
-fn show_site(paper: &mut Paper, found: &Site) {
-    let site = &found.settings;
+fn show_site(paper: &mut Paper, site: &Site) {
     paper.title(&format!("site {}", list(site.hosts.iter().map(Spanned::get_ref))));
     if !site.aliases.is_empty() {
         let aliases = list(site.aliases.iter().map(Spanned::get_ref));
-        let host = site.aliases.first().map(|alias| found.key_host(&alias.get_ref().0)).unwrap_or_default();
-        paper.line("aliases", &format!("{aliases}, the same as {host}"));
+        paper.line("aliases", &format!("{aliases}, the same as {}", site.name().unwrap_or_default()));
     }
     if let Some(root) = &site.root {
         let links = match site.followed_links() {
@@ -199,7 +197,7 @@ fn show_site(paper: &mut Paper, found: &Site) {
     }
 }
 
-fn origins(paper: &mut Paper, site: &site::Site) {
+fn origins(paper: &mut Paper, site: &Site) {
     paper.line("origins", &list(site.origins.iter().map(Spanned::get_ref)));
     let settings = site.origin_settings();
     let tries = units::counted(settings.retries.0, "retry", "retries");

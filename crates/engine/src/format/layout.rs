@@ -1,8 +1,7 @@
 //! Where everything lies in a volume, computed from a few numbers of the superblock and checked against the volume's
 //! size.
 
-use super::slot::POSITIONS_MAX;
-use super::{UNIT_BYTES, owner::PROCESSES_MAX, record};
+use super::{POSITIONS_MAX, UNIT_BYTES, owner::PROCESSES_MAX, record};
 
 /// The smallest volume.
 pub(crate) const SIZE_MIN: u64 = 512 << 10;

@@ -8,8 +8,6 @@ pub(crate) mod hash;
 pub(crate) mod layout;
 pub(crate) mod origin;
 pub(crate) mod owner;
-#[cfg(feature = "seams")]
-pub(crate) mod parse;
 pub(crate) mod purges;
 pub(crate) mod record;
 pub(crate) mod slot;
@@ -19,3 +17,7 @@ pub(crate) mod times;
 
 /// Positions count units of this many bytes. Every record starts and ends at a unit.
 pub(crate) const UNIT_BYTES: u64 = 8;
+/// The bits of a slot that hold a position.
+const POSITION_BITS: u32 = 34;
+/// The number of positions that a slot can hold.
+const POSITIONS_MAX: u64 = 1 << POSITION_BITS;

@@ -10,8 +10,8 @@
 //! ```
 
 use super::hash::Place;
+use super::{POSITION_BITS, POSITIONS_MAX};
 
-const POSITION_BITS: u32 = 34;
 const LAP_SHIFT: u32 = POSITION_BITS;
 const STATE_SHIFT: u32 = 40;
 const FREQUENCY_SHIFT: u32 = 42;
@@ -25,8 +25,6 @@ const GHOST: u64 = 2 << STATE_SHIFT;
 
 /// The highest frequency. Readers never write a slot that has reached it.
 pub(crate) const FREQUENCY_MAX: u64 = 7;
-/// The number of positions that a slot can hold.
-pub(crate) const POSITIONS_MAX: u64 = 1 << POSITION_BITS;
 /// Ghost stamps count evictions modulo this.
 pub(crate) const STAMPS: u64 = 1 << 24;
 

@@ -108,7 +108,7 @@ impl Superblock {
 
     /// Gives arbitrary bytes a right magic, version and checksum.
     #[cfg(feature = "seams")]
-    pub(super) fn sign(bytes: &mut [u8]) {
+    pub(crate) fn sign(bytes: &mut [u8]) {
         let Some(bytes) = bytes.first_chunk_mut::<STATIC_BYTES>() else { return };
         bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());

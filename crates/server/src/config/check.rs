@@ -5,6 +5,7 @@ use std::path::Path;
 
 use toml::Spanned;
 
+use super::check_path::{file, has_folder};
 use super::problem::Fault;
 use super::settings::{Admin, CACHE_SIZE_DEFAULT, Server, Settings, Volume};
 use super::{check_site, check_tls, site};
@@ -164,31 +165,5 @@ fn ordinal(number: usize) -> String {
         2 => "second".to_owned(),
         3 => "third".to_owned(),
         _ => format!("{number}th"),
-    }
-}
-
-/// Checks that a file exists and can be read.
-pub(super) fn file(path: &Spanned<std::path::PathBuf>, what: &str, faults: &mut Vec<Fault>) {
-    let shown = path.get_ref().display();
-    match std::fs::File::open(path.get_ref()).and_then(|file| file.metadata()) {
-        Ok(metadata) if metadata.is_file() => {}
-        Ok(_) => faults.push(Fault::new(
-            path.span(),
-            format!("{shown}, for {what}, is not a file"),
-            "give the path of a file",
-        )),
-        Err(error) => {
-            let message = format!("{shown}, for {what}, can't be read: {error}");
-            faults.push(Fault::new(path.span(), message, "give a file that this user may read"));
-        }
-    }
-}
-
-/// Whether the folder of a file exists.
-fn has_folder(path: &Path) -> bool {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.is_dir(),
-        Some(_) => true,
-        None => false,
     }
 }

@@ -9,15 +9,13 @@ use http::header::{
 };
 use toml::Spanned;
 
-use super::check::file;
+use super::check_path::file;
 use super::names::{Glob, HostPattern};
 use super::origin::OriginSettings;
 use super::problem::Fault;
-use super::rule::Rule;
+use super::rule::{RULES_MAX, Rule};
 use super::site::Site;
 use super::value::Period;
-use crate::key::{CookieNames, KeyRules};
-use crate::rules::RULES_MAX;
 
 /// Fields that can't be part of a key, and why.
 const NOT_IN_KEYS: [(HeaderName, &str); 13] = [
@@ -71,10 +69,9 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
 /// A cookie that is dropped from requests can't tell entries apart.
 fn ignored_cookies(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
     let site = found.get_ref();
-    let by_rules = CookieNames::of(site.rule.iter().flat_map(|rule| &rule.get_ref().ignore_cookies).map(Glob::as_str));
-    let rules = KeyRules::of(&site.key);
-    let is_ignored = |name: &[u8]| rules.ignored_cookies().contains(name) || by_rules.contains(name);
-    for name in site.key.cookies.iter().filter(|name| is_ignored(name.0.as_bytes())) {
+    let by_rules = site.rule.iter().flat_map(|rule| &rule.get_ref().ignore_cookies).map(Glob::as_str);
+    let ignored = Glob::set(site.key.dropped_cookies().chain(by_rules), false);
+    for name in site.key.cookies.iter().filter(|name| ignored.is_match(&name.0)) {
         let hint = "remove it from `cookies` or from `ignore_cookies`; with `ignore_analytics = false` only named cookies are ignored";
         faults.push(Fault::absence(
             found.span(),

@@ -6,7 +6,7 @@ use eyewall_tls::acme::AcmeError;
 use eyewall_tls::{Identity, IdentityError};
 use toml::Spanned;
 
-use super::check::file;
+use super::check_path::file;
 use super::names::HostPattern;
 use super::problem::Fault;
 use super::settings::{Server, Settings};

@@ -1,8 +1,8 @@
-//! The configuration of the server, from a TOML file or from settings made in code, checked and ready to use.
+//! The configuration of the server, from a TOML file or from settings made in code, and checked.
 //!
 //! ```text
 //! file ── read ──> Settings ── check ──> faults       the keys of the file
-//! code ──────────────^    └─── Config::of ──> Config  sites by host, keys and rules ready to use
+//! code ──────────────^    └─── Config::of ──> Config  the same without mistakes, with the rules of presets
 //! ```
 //!
 //! [`load`] reads a file and reports all mistakes at once, each [`Problem`] with its line, its column and a hint.
@@ -10,21 +10,23 @@
 //! page with the code.
 //!
 //! # What is absent
-//! Loading a configuration opens no socket and no volume, starts no thread, and resolves no host. It changes nothing.
+//! - Loading a configuration opens no socket and no volume, starts no thread, and resolves no host. It changes nothing.
+//! - Keys, and rules that can be matched. `key` and `rules` make them from these settings, and `sites` finds a site by its host.
 
 mod check;
+mod check_path;
 mod check_site;
 mod check_tls;
 mod messages;
 pub mod names;
 pub mod origin;
+pub mod origin_url;
 pub mod presets;
 mod problem;
 mod read;
 pub mod rule;
 pub mod settings;
 pub mod site;
-mod sites;
 pub mod tls;
 pub mod value;
 
@@ -36,7 +38,7 @@ use serde::Serialize;
 use problem::Fault;
 pub use problem::{Place, Problem};
 pub use settings::{Admin, Server, Settings, Volume};
-pub use sites::{Site, Sites};
+pub use site::Site;
 /// A value with its place in the file; values from elsewhere have the place `0..0`.
 pub use toml::Spanned;
 
@@ -47,9 +49,9 @@ pub struct Config {
     pub server: Server,
     /// The volume.
     pub cache: Volume,
-    /// The sites, by host.
+    /// The sites, in the order of the file. The rules of a preset come before those of the site.
     #[serde(rename = "site")]
-    pub sites: Sites,
+    pub sites: Vec<Site>,
 }
 
 /// Reads a configuration.
@@ -105,17 +107,42 @@ impl Config {
 
     /// Makes the configuration as far as possible, and reports the mistakes.
     fn of(mut settings: Settings) -> (Self, Vec<Fault>) {
-        let mut faults = sites::expand_presets(&mut settings);
+        let mut faults = expand_presets(&mut settings);
         check::settings(&settings, &mut faults);
         let has_tls = settings.site.iter().any(|site| site.get_ref().tls.is_some());
-        let Settings { mut server, cache, mut site } = settings;
+        let Settings { mut server, cache, site } = settings;
         server.complete(has_tls);
-        for site in site.iter_mut().map(Spanned::get_mut).filter(|site| site.hsts.is_some()) {
+        let mut sites: Vec<site::Site> = site.into_iter().map(Spanned::into_inner).collect();
+        for site in sites.iter_mut().filter(|site| site.hsts.is_some()) {
             // Browsers follow the first of several fields, so the origin's must not be there.
             site.cache.strip_response.push(names::FieldName(STRICT_TRANSPORT_SECURITY));
         }
-        (Self { server, cache, sites: Sites::of(site) }, faults)
+        (Self { server, cache, sites }, faults)
     }
+}
+
+/// Puts the rules of each site's preset before its own. A preset also ignores analytics cookies, unless the site says otherwise.
+fn expand_presets(settings: &mut Settings) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for site in &mut settings.site {
+        let span = site.span();
+        let site = site.get_mut();
+        let Some(preset) = site.preset else { continue };
+        match preset.rules() {
+            // They have no place in the file.
+            Ok(rules) => {
+                site.key.ignore_analytics.get_or_insert(true);
+                let rules = rules.into_iter().map(|rule| Spanned::new(0..0, rule));
+                site.rule = rules.chain(site.rule.drain(..)).collect();
+            }
+            Err(message) => faults.push(Fault::new(
+                span,
+                message,
+                "this is a bug of Eyewall, not a mistake in the file; please report it",
+            )),
+        }
+    }
+    faults
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Names in the notation of the file: hosts, origins, networks, fields, methods, patterns.
+//! Names in the notation of the file: hosts, networks, fields, methods, patterns.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -7,9 +7,10 @@ use std::str::FromStr;
 use globset::{Glob as GlobOfSet, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use http::uri::Authority;
 use http::{HeaderName, Method};
-
-use crate::serve::OriginUrl;
 use ipnet::IpNet;
+
+use super::value::written_as_text;
+use crate::host_name::is_host;
 
 /// A host that a site answers for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -40,7 +41,7 @@ impl FromStr for HostPattern {
             return Err(format!("`{text}` is not a host as clients send it; write it in Punycode, xn--..."));
         }
         let name = name.to_ascii_lowercase();
-        if !crate::key::is_host(&name) {
+        if !is_host(&name) {
             return Err(format!("`{text}` is not a host; give a name without a port, such as example.org"));
         }
         Ok(if is_wildcard { Self::Below(format!(".{name}")) } else { Self::Name(name) })
@@ -103,7 +104,7 @@ impl FromStr for HostHeader {
                 mistyped(name).unwrap_or_default()
             )),
             name => match name.parse::<Authority>() {
-                Ok(authority) if crate::key::is_host(&authority.host().to_ascii_lowercase()) && !name.contains('@') => {
+                Ok(authority) if is_host(&authority.host().to_ascii_lowercase()) && !name.contains('@') => {
                     Ok(Self::Name(name.to_ascii_lowercase()))
                 }
                 _ => Err(format!("`{text}` is not a host; give \"client\", \"origin\" or a name such as example.org")),
@@ -315,28 +316,9 @@ impl fmt::Display for Glob {
     }
 }
 
-macro_rules! written_as_text {
-    ($($name:ty: $expected:literal),+ $(,)?) => {$(
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::config::value::from_text(deserializer, $expected, str::parse)
-            }
-        }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-    )+};
-}
-
-pub(super) use written_as_text;
-
 written_as_text! {
     HostPattern: "a host such as \"example.org\" or \"*.example.org\"",
     HostName: "a host such as \"example.org\"",
-    OriginUrl: "an address such as \"http://127.0.0.1:3000\"",
     HostHeader: "\"client\", \"origin\" or a host",
     Network: "an address or a network such as \"192.0.2.0/24\"",
     FieldName: "the name of a field",

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::names::{HostHeader, HostName, written_as_text};
-use super::value::{Period, Statuses, Within};
+use super::names::{HostHeader, HostName};
+use super::value::{Period, Statuses, Within, written_as_text};
 
 /// `[site.origin]`
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -17,7 +17,7 @@ pub struct OriginSettings {
     ///
     /// Example: `"1s"`
     pub connect_timeout: Period,
-    /// Time for a response to begin, all attempts together, and for each next piece of it.
+    /// Time until a response begins, all attempts together; also the time until each next piece of it.
     ///
     /// Example: `"2m"`
     pub timeout: Period,
@@ -26,11 +26,12 @@ pub struct OriginSettings {
     ///
     /// Example: `0`
     pub retries: Within<0, 10>,
-    /// Which `Host` the origin gets: that of the `"client"`, aliases mapped; that of the `"origin"`'s address; or a name.
+    /// The `Host` that the origin gets: `"client"` is the client's, with aliases mapped; `"origin"` is the one of the
+    /// origin's address; any other text is the name itself.
     ///
     /// Example: `"app.internal"`
     pub host_header: HostHeader,
-    /// Health checks; without them, only requests show the health of an origin.
+    /// Health checks. Without them, only its responses show the health of an origin.
     pub health: Option<Health>,
     /// TLS to `https` origins.
     pub tls: Option<Spanned<Tls>>,
@@ -124,7 +125,7 @@ pub struct Tls {
     ///
     /// Example: `"/etc/eyewall/ca.pem"`
     pub ca_file: Option<Spanned<PathBuf>>,
-    /// The name to ask for and to expect.
+    /// The name to request (SNI), and to expect in the certificate.
     ///
     /// Default: that of the address
     ///

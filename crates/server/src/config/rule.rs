@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::names::{FieldName, Glob, MethodName, written_as_text};
-use super::site::StatusKey;
-use super::value::{Period, Statuses, Window};
+use super::names::{FieldName, Glob, MethodName};
+use super::value::{Period, StatusKey, Statuses, Window, written_as_text};
 
-/// `[[site.rule]]`: what must hold, and what is done then. All rules that match apply, in order; later ones win.
+/// The most rules of a site, with those of its preset.
+pub const RULES_MAX: usize = 128;
+
+/// `[[site.rule]]`: conditions and actions. All rules that match apply, in order; later ones win.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rule {
-    /// Its name in the log. Rules of a preset are counted, too.
+    /// Name of the rule in the log. The numbers of unnamed rules also count those of a preset.
     ///
     /// Default: `rule-1`, `rule-2` ...
     ///
@@ -38,7 +40,7 @@ pub struct Rule {
     ///
     /// Example: `["css", "js"]`
     pub extension: Option<Spanned<Vec<Extension>>>,
-    /// A query parameter has one of these names, or with `=` this name and value.
+    /// A query parameter has one of these names; for a pattern with `=`, this name and value.
     ///
     /// Default: any
     ///
@@ -50,7 +52,7 @@ pub struct Rule {
     ///
     /// Example: `["GET", "HEAD"]`
     pub method: Option<Spanned<Vec<MethodName>>>,
-    /// A cookie has one of these names, or with `=` this name and value.
+    /// A cookie has one of these names; for a pattern with `=`, this name and value.
     ///
     /// Default: any
     ///
@@ -68,13 +70,13 @@ pub struct Rule {
     ///
     /// Example: `["/api/*"]`
     pub unless_path: Option<Spanned<Vec<PathGlob>>>,
-    /// No query parameter is as in `query`.
+    /// No query parameter matches one of these, as for `query`.
     ///
     /// Default: none
     ///
     /// Example: `["do"]`
     pub unless_query: Option<Spanned<Vec<Glob>>>,
-    /// No cookie is as in `cookie`.
+    /// No cookie matches one of these, as for `cookie`.
     ///
     /// Default: none
     ///
@@ -93,7 +95,7 @@ pub struct Rule {
     /// Example: `[200, "4xx"]`
     pub status: Option<Spanned<Vec<Statuses>>>,
 
-    /// Neither answer from the cache nor store.
+    /// Don't answer from the cache, and don't store the response.
     ///
     /// Default: unset
     ///
@@ -151,7 +153,7 @@ pub struct Rule {
     ///
     /// Example: `"1d"`
     pub stale_if_error: Option<Window>,
-    /// As in `[site.cache]`, and before it.
+    /// As in `[site.cache]`, which it overrides.
     ///
     /// Example: `{ 404 = "10s" }`
     pub negative_ttl: BTreeMap<StatusKey, Period>,
@@ -167,7 +169,8 @@ pub struct Rule {
     ///
     /// Example: `true`
     pub store_set_cookie: Option<bool>,
-    /// Added to those of `[site.cache]`. For interim responses, the type and status of the final one don't matter.
+    /// Added to those of `[site.cache]`. Eyewall removes these fields from interim responses whatever `content_type`
+    /// and `status` say.
     ///
     /// Example: `["Set-Cookie"]`
     pub strip_response: Vec<FieldName>,

@@ -34,7 +34,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Server {
-    /// Addresses to bind for HTTP. Port 0 is any free port.
+    /// Addresses to listen on for HTTP. For port 0 the kernel chooses a free port.
     ///
     /// Default: `["127.0.0.1:8080"]`, or port 80 of all addresses if a site has `tls`
     ///
@@ -52,11 +52,11 @@ pub struct Server {
     ///
     /// Example: `4`
     pub workers: Option<Within<1, 1024>>,
-    /// Where requests are logged; without it, nowhere.
+    /// The log of requests. Without it, none is logged.
     pub access_log: Option<Spanned<AccessLog>>,
-    /// What a client may ask of us.
+    /// The limits for clients.
     pub limits: Limits,
-    /// Where the server is administered; without it, nowhere.
+    /// The administration. Without it, there is none.
     pub admin: Option<Spanned<Admin>>,
     /// Networks whose clients may send `PURGE` without a token.
     ///
@@ -141,15 +141,16 @@ pub enum LogFormat {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Fields of a request. Eyewall refuses more with 431.
+    /// Number of fields that a request may have. Eyewall answers 431 if it has more.
     ///
     /// Example: `200`
     pub header_count: Within<8, 1000>,
-    /// Bytes of a request's line and fields. Eyewall refuses more with 431.
+    /// Size that a request's line and fields may have. Eyewall answers 431 if they are larger.
     ///
     /// Example: `"128K"`
     pub header_bytes: SizeWithin<{ 8 << 10 }, { 1 << 20 }>,
-    /// Time for a request's line and fields, from their first byte. Then Eyewall sends 408 and closes the connection.
+    /// Time that a request's line and fields may take, from their first byte. After that Eyewall sends 408 and closes
+    /// the connection.
     ///
     /// Example: `"10s"`
     pub head_timeout: Period,
@@ -157,13 +158,15 @@ pub struct Limits {
     ///
     /// Example: `"5m"`
     pub idle_timeout: Period,
-    /// Bytes of a request's body. Eyewall refuses more with 413, at once if the length is given.
+    /// Size that a request's body may have. Eyewall answers 413 if it is larger, at once if the request gives the
+    /// length.
     ///
     /// Default: any
     ///
     /// Example: `"64M"`
     pub body_bytes_max: Option<Size>,
-    /// Bytes a second of a request's body. A client that falls behind by `body_grace` gets 408. `0` turns this off.
+    /// Lowest rate of a request's body, in bytes a second. A client that falls behind by `body_grace` gets 408. `0`
+    /// turns this off.
     ///
     /// Example: `"2K"`
     pub body_rate_min: Size,
@@ -171,7 +174,7 @@ pub struct Limits {
     ///
     /// Example: `"20s"`
     pub body_grace: Period,
-    /// Time that Eyewall waits for a request's body in all. Then it sends 408. `"0s"` turns this off.
+    /// Total time that Eyewall waits for a request's body. After that it sends 408. `"0s"` turns this off.
     ///
     /// Example: `"1h"`
     pub body_timeout: Window,
@@ -255,12 +258,12 @@ pub struct Volume {
     ///
     /// Example: `"512M"`
     pub tier: Option<Spanned<Size>>,
-    /// Verify the checksum of each hit before it is sent. A damaged entry is dropped and counts as a miss.
+    /// Verify the checksum of each hit before sending it. Eyewall drops a damaged entry and counts a miss.
     ///
     /// Example: `true`
     pub verify_hits: bool,
-    /// Time in which Eyewall verifies the checksums of all entries in memory once and drops damaged ones, with at most 1 % of a
-    /// core. `"0s"` turns this off.
+    /// Length of a pass in which Eyewall verifies the checksums of all entries in memory, and drops damaged ones. It
+    /// takes at most 1 % of a core. `"0s"` turns this off.
     ///
     /// Example: `"6h"`
     pub scrub: Window,

@@ -8,13 +8,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::names::{CookieName, FieldName, Glob, HostName, HostPattern, written_as_text};
+use super::names::{CookieName, FieldName, Glob, HostName, HostPattern};
 use super::origin::OriginSettings;
-use super::presets::Preset;
+use super::origin_url::OriginUrl;
+use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::Rule;
 use super::tls::SiteTls;
-use super::value::{Period, Size, Statuses, Window};
-use crate::serve::OriginUrl;
+use super::value::{Period, Size, StatusKey, Window};
 
 /// `[[site]]`
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -26,17 +26,18 @@ pub struct Site {
     ///
     /// Example: `["example.org", "*.example.org"]`
     pub hosts: Vec<Spanned<HostPattern>>,
-    /// Further hosts. Eyewall and the origin treat them as the first of `hosts`.
+    /// Further hosts. Eyewall treats their requests as requests for the first of `hosts`, and sends that host to the
+    /// origin.
     ///
     /// Example: `["www.example.org"]`
     pub aliases: Vec<Spanned<HostName>>,
-    /// Equivalent servers. A path is put before that of each request.
+    /// Servers with the same content. If an address has a path, Eyewall puts it before the path of each request.
     ///
     /// Default: `[]`
     ///
     /// Example: `["http://127.0.0.1:3000"]`
     pub origins: Vec<Spanned<OriginUrl>>,
-    /// How they are asked.
+    /// The settings for requests to the origins.
     pub origin: Option<Spanned<OriginSettings>>,
     /// A folder of files.
     ///
@@ -44,7 +45,7 @@ pub struct Site {
     ///
     /// Example: `"/srv/www"`
     pub root: Option<Spanned<PathBuf>>,
-    /// Files that stand for their folder. Eyewall takes the first that exists.
+    /// Names of the file to send for a folder. Eyewall takes the first that exists.
     ///
     /// Default: `["index.html"]`
     ///
@@ -82,7 +83,7 @@ pub struct Site {
     ///
     /// Example: `"365d"`
     pub hsts: Option<Spanned<Window>>,
-    /// Rules that go before those of the file.
+    /// Ready-made rules, which come before those of the file.
     ///
     /// Default: none
     ///
@@ -120,6 +121,15 @@ impl Default for Site {
 }
 
 impl Site {
+    /// The name of the site in its tags in the volume, and in the keys of its aliases: the first of its hosts that is a name. A
+    /// site for all hosts has none.
+    pub fn name(&self) -> Option<&str> {
+        self.hosts.iter().find_map(|host| match host.get_ref() {
+            HostPattern::Name(name) => Some(name.as_str()),
+            HostPattern::Below(_) | HostPattern::Any => None,
+        })
+    }
+
     /// Names of the index files of a folder, in the order in which Eyewall looks for them.
     pub fn index_names(&self) -> impl Iterator<Item = &str> {
         let given = self.index.as_ref().map(|names| names.get_ref().as_slice());
@@ -172,11 +182,11 @@ pub struct Key {
     ///
     /// Example: `["ref", "utm_*"]`
     pub strip_query: Vec<Glob>,
-    /// Remove the parameters of trackers, listed below, too.
+    /// Also remove the parameters of trackers, listed below.
     ///
     /// Example: `true`
     pub strip_trackers: bool,
-    /// Sort query parameters by name. Those of one name keep their order.
+    /// Sort query parameters by name. Parameters with the same name keep their order.
     ///
     /// Example: `true`
     pub sort_query: bool,
@@ -184,20 +194,34 @@ pub struct Key {
     ///
     /// Example: `["ab_test", "chat_*"]`
     pub ignore_cookies: Vec<Glob>,
-    /// Drop the analytics cookies, listed below, too.
+    /// Also drop the analytics cookies, listed below.
     ///
     /// Default: `true` with a preset, else `false`
     ///
     /// Example: `false`
     pub ignore_analytics: Option<bool>,
-    /// Cookies whose values get entries of their own.
+    /// Cookies that are part of the key, by name: each value gets entries of its own.
     ///
     /// Example: `["lang"]`
     pub cookies: Vec<CookieName>,
-    /// Request fields whose values get entries of their own.
+    /// Request fields that are part of the key: each value gets entries of its own.
     ///
     /// Example: `["X-Device"]`
     pub headers: Vec<Spanned<FieldName>>,
+}
+
+impl Key {
+    /// Patterns of all query parameters that it strips, those of trackers included.
+    pub(crate) fn stripped_parameters(&self) -> impl Iterator<Item = &str> {
+        let trackers: &[&str] = if self.strip_trackers { &TRACKERS } else { &[] };
+        self.strip_query.iter().map(Glob::as_str).chain(trackers.iter().copied())
+    }
+
+    /// Patterns of all cookies that it drops from requests, those of analytics included.
+    pub(crate) fn dropped_cookies(&self) -> impl Iterator<Item = &str> {
+        let analytics: &[&str] = if self.ignore_analytics == Some(true) { &ANALYTICS } else { &[] };
+        self.ignore_cookies.iter().map(Glob::as_str).chain(analytics.iter().copied())
+    }
 }
 
 /// `[site.cache]`
@@ -226,13 +250,13 @@ pub struct SiteCache {
     ///
     /// Example: `false`
     pub heuristic: bool,
-    /// How long Eyewall sends a stale response during revalidation, if the origin doesn't say (RFC 5861).
+    /// How long Eyewall sends a stale response during revalidation. A time in the response overrides this (RFC 5861).
     ///
     /// Default: none
     ///
     /// Example: `"30s"`
     pub stale_while_revalidate: Option<Window>,
-    /// How long Eyewall sends a stale response if the origin fails, and doesn't say (RFC 5861).
+    /// How long Eyewall sends a stale response if the origin fails. A time in the response overrides this (RFC 5861).
     ///
     /// Default: none
     ///
@@ -243,7 +267,7 @@ pub struct SiteCache {
     ///
     /// Example: `"6h"`
     pub stale_when_unreachable: Window,
-    /// TTL by status if the origin gives none. It goes before `default_ttl`.
+    /// TTL by status if the origin gives none. It overrides `default_ttl`.
     ///
     /// Example: `{ 404 = "10s", 5xx = "1s" }`
     pub negative_ttl: BTreeMap<StatusKey, Period>,
@@ -259,7 +283,8 @@ pub struct SiteCache {
     ///
     /// Example: `["eyewall-cache-control", "cdn-cache-control"]`
     pub targeted: Vec<FieldName>,
-    /// Response fields that Eyewall neither stores nor passes on, of interim responses (103) too.
+    /// Response fields that Eyewall removes before it stores or sends a response. It also removes them from interim
+    /// responses (103).
     ///
     /// Example: `["X-Powered-By"]`
     pub strip_response: Vec<FieldName>,
@@ -289,26 +314,4 @@ impl Default for SiteCache {
             object_bytes_max: None,
         }
     }
-}
-
-/// Statuses as the key of a table, which must be text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StatusKey(pub Statuses);
-
-impl std::str::FromStr for StatusKey {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self)
-    }
-}
-
-impl std::fmt::Display for StatusKey {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
-written_as_text! {
-    StatusKey: "a status such as 404, or a class such as 5xx",
 }

@@ -266,6 +266,47 @@ impl Serialize for Statuses {
     }
 }
 
+/// Reads the types from texts by [`FromStr`], and shows them by [`fmt::Display`].
+macro_rules! written_as_text {
+    ($($name:ty: $expected:literal),+ $(,)?) => {$(
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::config::value::from_text(deserializer, $expected, str::parse)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    )+};
+}
+
+pub(super) use written_as_text;
+
+/// Statuses as the key of a table, which must be text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StatusKey(pub Statuses);
+
+impl FromStr for StatusKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self)
+    }
+}
+
+impl fmt::Display for StatusKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+written_as_text! {
+    StatusKey: "a status such as 404, or a class such as 5xx",
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

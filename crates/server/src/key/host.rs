@@ -1,16 +1,12 @@
 //! The host of a request.
 
-use std::net::Ipv6Addr;
-
 use http::header::HOST;
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderValue, Version};
 
-use super::KeyError;
-
-/// The longest name of a host (RFC 1035, section 2.3.4).
-const NAME_BYTES_MAX: usize = 253;
+use super::error::KeyError;
+use crate::host_name::{ipv6, is_host};
 
 /// The host that a request is for, in the form that keys have: lower case, without a dot at the end, and its port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,21 +71,6 @@ impl RequestHost {
     pub(crate) fn port(&self) -> Option<u16> {
         self.port
     }
-}
-
-fn ipv6(name: &str) -> Option<Ipv6Addr> {
-    name.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
-}
-
-/// Whether a name in lower case can be a host: labels of letters, digits, `-` and `_`, or an IPv6 address in brackets.
-pub(crate) fn is_host(name: &str) -> bool {
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_')
-    };
-    ipv6(name).is_some() || (name.len() <= NAME_BYTES_MAX && name.split('.').all(is_label))
 }
 
 #[cfg(test)]

@@ -21,25 +21,24 @@
 //! A slash or a port's colon follows the host, so a prefix `http://host/` matches one host only.
 
 mod cookies;
+mod error;
 mod host;
 mod normal;
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
-use eyewall_page_cache::query::BEHIND_ADDRESS;
+use eyewall_page_cache::query::behind_address;
 use globset::GlobSet;
 use http::header::COOKIE;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, Request, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
+use crate::config::Site;
 use crate::config::names::Glob;
-use crate::config::presets::{ANALYTICS, TRACKERS};
-use crate::config::{Site, site};
 pub(crate) use cookies::{CookieNames, cookies};
+pub(crate) use error::KeyError;
 pub(crate) use host::RequestHost;
-pub(crate) use host::is_host;
 pub(crate) use normal::{decoded, unescaped};
 
 /// The longest key: the engine's limit of 65,535 bytes, less room for what tells the variants of a response apart.
@@ -113,44 +112,12 @@ impl Scheme {
     }
 }
 
-/// Why a request has no key. The words are for the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub(crate) enum KeyError {
-    /// RFC 9112, section 3.2: one `Host`, or an absolute target.
-    #[error("the request must have exactly one host")]
-    NoHost,
-    /// A host, or its port, is malformed.
-    #[error("the request's host is malformed")]
-    Host,
-    /// The target has no path: it is that of CONNECT, or `*`.
-    #[error("the request's target has no path")]
-    NoPath,
-    /// An escape of the path is cut off, or malformed.
-    #[error("the path is malformed")]
-    Path,
-    /// An absolute target of another scheme than the connection's (RFC 9110, section 7.4).
-    #[error("the request is for another scheme than that of this connection")]
-    Scheme,
-    /// Longer than [`KEY_BYTES_MAX`].
-    #[error("the address is too long")]
-    TooLong,
-}
-
-impl KeyError {
-    /// The status to answer with.
-    pub(crate) fn status(self) -> StatusCode {
-        match self {
-            Self::Scheme => StatusCode::MISDIRECTED_REQUEST,
-            Self::TooLong => StatusCode::URI_TOO_LONG,
-            Self::NoHost | Self::Host | Self::NoPath | Self::Path => StatusCode::BAD_REQUEST,
-        }
-    }
-}
-
 /// The parts of a site's keys, ready to use.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyRules {
+    /// The name that replaces an alias.
+    name: Option<String>,
+    aliases: Vec<String>,
     stripped: GlobSet,
     sort_query: bool,
     ignored_cookies: CookieNames,
@@ -159,18 +126,25 @@ pub(crate) struct KeyRules {
 }
 
 impl KeyRules {
-    /// From the settings of the file.
-    pub(crate) fn of(key: &site::Key) -> Self {
-        let trackers: &[&str] = if key.strip_trackers { &TRACKERS } else { &[] };
-        let stripped = key.strip_query.iter().map(Glob::as_str).chain(trackers.iter().copied());
-        let analytics: &[&str] = if key.ignore_analytics == Some(true) { &ANALYTICS } else { &[] };
-        let ignored = key.ignore_cookies.iter().map(Glob::as_str).chain(analytics.iter().copied());
+    /// From the settings of a site.
+    pub(crate) fn of(site: &Site) -> Self {
+        let key = &site.key;
         Self {
-            ignored_cookies: CookieNames::of(ignored),
-            stripped: Glob::set(stripped, false),
+            name: site.name().map(str::to_owned),
+            aliases: site.aliases.iter().map(|alias| alias.get_ref().0.clone()).collect(),
+            ignored_cookies: CookieNames::of(key.dropped_cookies()),
+            stripped: Glob::set(key.stripped_parameters(), false),
             sort_query: key.sort_query,
             cookies: key.cookies.iter().map(|name| name.0.clone()).collect(),
             headers: key.headers.iter().map(|name| name.get_ref().0.clone()).collect(),
+        }
+    }
+
+    /// The host in the keys, for the host of a request.
+    pub(crate) fn host<'a>(&'a self, host: &'a str) -> &'a str {
+        match &self.name {
+            Some(name) if self.aliases.iter().any(|alias| alias == host) => name,
+            _ => host,
         }
     }
 
@@ -262,11 +236,11 @@ pub(crate) struct CacheKey {
 }
 
 impl CacheKey {
-    /// The key of a request with this `scheme` for a host of `site`.
+    /// The key of a request with this `scheme` for a host of the site that has these `rules`.
     ///
     /// # Errors
     /// [`KeyError`], each with the status to answer with.
-    pub(crate) fn of(site: &Site, host: &RequestHost, scheme: Scheme, request: &Parts) -> Result<Self, KeyError> {
+    pub(crate) fn of(rules: &KeyRules, host: &RequestHost, scheme: Scheme, request: &Parts) -> Result<Self, KeyError> {
         if request.uri.scheme_str().is_some_and(|found| !found.eq_ignore_ascii_case(scheme.as_str())) {
             return Err(KeyError::Scheme);
         }
@@ -274,7 +248,7 @@ impl CacheKey {
         let mut text = String::with_capacity(128 + target.as_str().len());
         text.extend([scheme.as_str(), "://"]);
         let authority_start = text.len();
-        text.push_str(site.key_host(host.name()));
+        text.push_str(rules.host(host.name()));
         if let Some(port) = host.port().filter(|port| *port != scheme.default_port()) {
             text.push(':');
             text.push_str(&port.to_string());
@@ -283,49 +257,43 @@ impl CacheKey {
         normal::push_path(&mut text, target.path())?;
         let path_end = text.len();
         if let Some(query) = target.query() {
-            site.key.push_query(&mut text, query);
+            rules.push_query(&mut text, query);
         }
         let target_end = text.len();
-        site.key.push_parts(&mut text, &request.headers);
+        rules.push_parts(&mut text, &request.headers);
         if text.len() > KEY_BYTES_MAX {
             return Err(KeyError::TooLong);
         }
         Ok(Self { text, authority_start, path_start, path_end, target_end })
     }
 
-    /// The key of an address of `site`, without further parts. It takes path and query of `address`, and its scheme if it has
+    /// The key of an address of a site, without further parts. It takes path and query of `address`, and its scheme if it has
     /// one.
     ///
     /// # Errors
     /// As [`CacheKey::of`].
-    pub(crate) fn of_address(site: &Site, host: &RequestHost, scheme: Scheme, address: Uri) -> Result<Self, KeyError> {
+    pub(crate) fn of_address(
+        rules: &KeyRules,
+        host: &RequestHost,
+        scheme: Scheme,
+        address: Uri,
+    ) -> Result<Self, KeyError> {
         let mut request = Request::new(());
         *request.uri_mut() = address;
-        Self::of(site, host, scheme, &request.into_parts().0)
+        Self::of(rules, host, scheme, &request.into_parts().0)
     }
 
-    /// The key of a response to a QUERY with content of this digest (RFC 10008, section 2.7). `generation` is the value under
-    /// the key [`CacheKey::queries`].
+    /// The key of a response to a QUERY with content of this digest (RFC 10008, section 2.7). `generation` is that of
+    /// the address's responses, and `digest` is in hexadecimal digits.
     ///
     /// # Errors
     /// [`KeyError::TooLong`].
-    pub(crate) fn of_query(&self, generation: u64, digest: &[u8]) -> Result<Self, KeyError> {
-        let mut text = format!("{} {generation:016x} ", self.queries());
-        for byte in digest {
-            // Never fails on a string.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text.push_str(&self.text[self.target_end..]);
+    pub(crate) fn of_query(&self, generation: u64, digest: &str) -> Result<Self, KeyError> {
+        let text = [self.address(), &behind_address(generation, digest), &self.text[self.target_end..]].concat();
         if text.len() > KEY_BYTES_MAX {
             return Err(KeyError::TooLong);
         }
         Ok(Self { text, ..*self })
-    }
-
-    /// The beginning of the keys of all responses to QUERY of this address. It is also the key of their current generation: once
-    /// that is removed, no such response is found.
-    pub(crate) fn queries(&self) -> String {
-        [self.address(), BEHIND_ADDRESS].concat()
     }
 
     /// The key, as the engine takes it.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-use super::KeyError;
+use super::error::KeyError;
 
 /// Appends the normal form of a path. It begins with a slash, and its normal form is itself.
 pub(super) fn push_path(key: &mut String, path: &str) -> Result<(), KeyError> {

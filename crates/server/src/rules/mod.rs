@@ -24,14 +24,11 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, StatusCode};
 
 use crate::config::names::Glob;
-use crate::config::rule::Rule;
-use crate::config::site::{SiteCache, StatusKey};
-use crate::config::value::{Period, Window};
+use crate::config::rule::{RULES_MAX, Rule};
+use crate::config::site::{Site, SiteCache};
+use crate::config::value::{Period, StatusKey, Window};
 use crate::key::{CacheKey, CookieNames};
 use matcher::{RequestMatcher, RequestView, ResponseMatcher};
-
-/// The most rules of a site, with those of its preset.
-pub(crate) const RULES_MAX: usize = 128;
 
 /// All rules of a site.
 #[derive(Debug)]
@@ -158,7 +155,8 @@ impl RuleSet {
 
 impl Rules {
     /// The rules of a site, with its `[site.cache]` as defaults. Rules beyond [`RULES_MAX`] are ignored.
-    pub(crate) fn of<'a>(cache: &SiteCache, rules: impl IntoIterator<Item = &'a Rule>) -> Self {
+    pub(crate) fn of(site: &Site) -> Self {
+        let cache = &site.cache;
         let compile = |(index, rule): (usize, &Rule)| Compiled {
             name: rule.name.as_ref().map_or_else(|| format!("rule-{}", index + 1), ToString::to_string),
             request: RequestMatcher::of(rule),
@@ -170,7 +168,8 @@ impl Rules {
             strip_response: rule.strip_response.iter().map(|name| name.0.clone()).collect(),
             tags: rule.tags.iter().map(|tag| tag.0.clone()).collect(),
         };
-        let compiled: Vec<Compiled> = rules.into_iter().take(RULES_MAX).enumerate().map(compile).collect();
+        let compiled: Vec<Compiled> =
+            site.rule.iter().map(toml::Spanned::get_ref).take(RULES_MAX).enumerate().map(compile).collect();
         Self {
             base: Overrides::of_site(cache),
             negative_ttl: cache.negative_ttl.iter().map(|(status, ttl)| (*status, ttl.0)).collect(),

@@ -3,7 +3,7 @@ use http::header::CONTENT_TYPE;
 
 use super::*;
 use crate::config::{Config, parse};
-use crate::key::{RequestHost, Scheme};
+use crate::key::{KeyRules, RequestHost, Scheme};
 
 fn config(site: &str) -> Config {
     parse(&format!("[[site]]\norigins = [\"http://a\"]\n{site}")).unwrap_or_else(|problems| panic!("{problems:#?}"))
@@ -22,9 +22,10 @@ fn ask(
         request = request.header(*name, *value);
     }
     let request = request.body(()).unwrap().into_parts().0;
-    let site = config.sites.find("h").unwrap();
-    let key = CacheKey::of(site, &RequestHost::parse("h").unwrap(), Scheme::Http, &request).unwrap();
-    let decision = site.rules.of_request(&key, &request);
+    let rules = Rules::of(&config.sites[0]);
+    let key = CacheKey::of(&KeyRules::of(&config.sites[0]), &RequestHost::parse("h").unwrap(), Scheme::Http, &request)
+        .unwrap();
+    let decision = rules.of_request(&key, &request);
     if let Some(rule) = decision.bypass {
         return Err(rule.to_owned());
     }
@@ -158,9 +159,10 @@ fn fields_and_tags_of_all_rules_add_up() {
          [[site.rule]]\nstatus = [404]\ntags = [\"gone\"]\nstrip_response = [\"X-Gone\"]\n[[site.rule]]\nname = \"c\"\nignore_reload = true\ntags = [\"two\"]\n",
     );
     let request = Request::builder().uri("/").body(()).unwrap().into_parts().0;
-    let site = config.sites.find("h").unwrap();
-    let key = CacheKey::of(site, &RequestHost::parse("h").unwrap(), Scheme::Http, &request).unwrap();
-    let decision = site.rules.of_request(&key, &request);
+    let rules = Rules::of(&config.sites[0]);
+    let key = CacheKey::of(&KeyRules::of(&config.sites[0]), &RequestHost::parse("h").unwrap(), Scheme::Http, &request)
+        .unwrap();
+    let decision = rules.of_request(&key, &request);
     assert!(decision.ignore_reload);
     let applied = decision.of_response(StatusCode::OK, &HeaderMap::new());
     assert_eq!(applied.tags().collect::<Vec<_>>(), ["one", "two"]);

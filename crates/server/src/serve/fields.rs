@@ -85,7 +85,7 @@ mod tests {
         for (name, value) in fields {
             map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        receive(&mut map, &config.sites.find("a").unwrap().key, is_trusted);
+        receive(&mut map, &KeyRules::of(&config.sites[0]), is_trusted);
         map.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect()
     }
 
@@ -149,7 +149,7 @@ mod tests {
             for value in cookies {
                 map.append(COOKIE, HeaderValue::from_static(value));
             }
-            receive(&mut map, &config.sites.find("a").unwrap().key, false);
+            receive(&mut map, &KeyRules::of(&config.sites[0]), false);
             assert_eq!(map.get(COOKIE).map(|value| value.to_str().unwrap()), expected, "{cookies:?}");
         }
     }

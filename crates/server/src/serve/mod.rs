@@ -27,6 +27,7 @@
 mod admin;
 mod arrival;
 mod body;
+mod error;
 mod fields;
 mod files;
 mod handle;
@@ -48,8 +49,9 @@ mod trusted_proxies;
 mod upkeep;
 mod volume;
 
+pub use error::Error;
 pub use handle::Handle;
-pub use origin::{OriginUrl, TlsError};
+pub use origin::TlsError;
 pub use server::{Builder, Server};
 
 /// The name of this cache in `Cache-Status`.

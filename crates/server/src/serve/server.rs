@@ -8,6 +8,7 @@ use eyewall_tls::clock::{Clock, SystemClock};
 use toml::Spanned;
 
 use super::admin::Admin;
+use super::error::Error;
 use super::handle::Handle;
 use super::listen::{Listening, Sockets};
 use super::log::Log;
@@ -16,7 +17,6 @@ use super::shared::Shared;
 use super::tls::Tls;
 use super::upkeep::Upkeep;
 use super::volume;
-use crate::Error;
 use crate::config::{self, Config};
 
 /// Starts a server. [`Server::builder`] makes one.

@@ -22,9 +22,9 @@ use super::simple_request::SimpleRequest;
 use super::tls::{Tls, policy};
 use super::trusted_proxies::Forwarded;
 use super::{fields, purge, reply};
-use crate::config::Sites;
 use crate::config::names::Network;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
+use crate::sites::Sites;
 
 /// The part of a worker that all its connections share.
 pub(crate) struct Service {
@@ -61,7 +61,7 @@ impl Service {
     ) -> Option<FastHit<'_>> {
         if route.as_ref().is_none_or(|route| *route.written != *request.host) {
             let directed = |route: &Route| self.is_directed(arrival, route.site, request.is_from_trusted_proxy);
-            *route = Route::of(request.host, &self.shared.config.sites).filter(directed);
+            *route = Route::of(request.host, &self.shared.by_host).filter(directed);
         }
         let route = route.as_ref()?;
         match self.sites.get(route.site)? {
@@ -102,8 +102,8 @@ impl Service {
 
     /// Whether a connection may have requests for the site of this number. A trusted proxy speaks for clients of any site.
     fn is_directed(&self, arrival: &Arrival, site: usize, is_from_trusted_proxy: bool) -> bool {
-        let Shared { config, certificate_groups, .. } = &*self.shared;
-        is_from_trusted_proxy || policy::is_directed(arrival, site, certificate_groups, config)
+        let Shared { by_host, certificate_groups, .. } = &*self.shared;
+        is_from_trusted_proxy || policy::is_directed(arrival, site, certificate_groups, by_host)
     }
 
     /// Answers a request of this connection. Its extensions have the fields of a trusted proxy about its client.
@@ -133,8 +133,9 @@ impl Service {
             Ok(host) => host,
             Err(error) => return refused(error),
         };
-        let sites = &self.shared.config.sites;
-        let Some((number, site, handlers)) = sites
+        let Some((number, site, handlers)) = self
+            .shared
+            .by_host
             .number_of(host.name())
             .and_then(|number| Some((number, &self.shared.sites.get(number)?.site, self.sites.get(number)?)))
         else {
@@ -151,7 +152,7 @@ impl Service {
             return policy::redirect(&parts, &host, self.shared.https_port);
         }
         fields::receive(&mut parts.headers, &site.key, is_trusted);
-        let key = match CacheKey::of(site, &host, scheme, &parts) {
+        let key = match CacheKey::of(&site.key, &host, scheme, &parts) {
             Ok(key) => key,
             Err(error) => return refused(error),
         };

@@ -8,19 +8,22 @@ use eyewall::Cache;
 use eyewall_files::FileCache;
 use toml::Spanned;
 
+use super::error::Error;
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
 use super::tls::{CertificateStatus, Tls, policy};
 use super::token::Token;
-use crate::Error;
-use crate::config::{Config, Site};
+use crate::config::Config;
+use crate::sites::{Site, Sites};
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::store::Store;
 
 /// The state of the whole server.
 pub(crate) struct Shared {
     pub(crate) config: Config,
-    /// In the order of the configuration.
+    /// The sites of the configuration, ready to use.
+    pub(crate) by_host: Sites,
+    /// Their sources, in the order of the configuration.
     pub(crate) sites: Vec<SharedSite>,
     pub(crate) pages: Arc<Pages>,
     /// The longest `stale_when_unreachable` of all sites. The cache keeps a stale response at least this long.
@@ -50,8 +53,9 @@ impl Shared {
     pub(crate) fn new(config: Config, cache: &Cache) -> Result<Self, Error> {
         let store = Arc::new(Store::new(cache.clone()));
         let files = FileCache::new(cache.clone());
-        let sites = config.sites.iter().map(|site| SharedSite::new(site, &files)).collect::<Result<_, _>>()?;
-        let windows = config.sites.iter().map(|site| site.settings.cache.stale_when_unreachable.0);
+        let by_host = Sites::of(&config.sites);
+        let sites = by_host.iter().map(|site| SharedSite::new(site, &files)).collect::<Result<_, _>>()?;
+        let windows = config.sites.iter().map(|site| site.cache.stale_when_unreachable.0);
         let stale_when_unreachable = windows.max().unwrap_or_default();
         let pages = Arc::new(Pages::new(store, None));
         let purge_token = config
@@ -63,7 +67,17 @@ impl Shared {
         let purge_token = purge_token.transpose()?;
         let certificate_groups = policy::certificate_groups(&config);
         let (tls, https_port) = (None, None);
-        Ok(Self { config, sites, pages, stale_when_unreachable, purge_token, tls, certificate_groups, https_port })
+        Ok(Self {
+            config,
+            by_host,
+            sites,
+            pages,
+            stale_when_unreachable,
+            purge_token,
+            tls,
+            certificate_groups,
+            https_port,
+        })
     }
 
     /// The certificates of the site of this number.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use eyewall::{Scrub, ScrubTurn};
 
-use crate::Error;
+use super::error::Error;
 use eyewall_page_cache::store::Store;
 
 /// How often the thread checks the header.

@@ -1,12 +1,13 @@
 package Driver::Crew;
 
-# Processes that are forked from this one and do what they are told, at the same time. They end with the object.
+# Processes that are forked from this one, and carry out commands at the same time. They end with the object.
 use v5.26;
 use warnings;
 use POSIX qw(_exit);
 use Driver::Protocol;
 
-# So many. Each calls `orders` with its number, from 0 on: what it does by which word, a closure each, which gives back numbers.
+# Forks `count` processes. Each calls `orders` with its number, from 0 on. `orders` returns a closure for each command,
+# which returns numbers.
 sub start {
     my ($class, $count, $orders) = @_;
     my $self = bless { members => [], owner => $$ }, $class;
@@ -15,7 +16,8 @@ sub start {
         pipe my $listen, my $tell or die "pipe: $!\n";
         my $process = fork // die "fork: $!\n";
         if ($process == 0) {
-            # The others' ends too, or nobody would see that this program has ended.
+            # Closes the pipes of the other processes, too. Otherwise the processes would not notice the end of this
+            # program.
             close $_ for $say, $listen, map { @$_{qw(say listen)} } @{ $self->{members} };
             obey($hear, $tell, $number, $orders);
         }
@@ -24,7 +26,8 @@ sub start {
     return $self;
 }
 
-# Until nobody is there who could say a word. Nothing that was opened before the fork is let go here: it is the other's.
+# Obeys until no more commands can come. Leaves by `_exit`, so that it doesn't release what the parent opened before the
+# fork.
 sub obey {
     my ($hear, $tell, $number, $orders) = @_;
     $SIG{$_} = sub { _exit(0) } for qw(HUP INT TERM);
@@ -38,7 +41,8 @@ sub obey {
     _exit(0);
 }
 
-# Says a word to the first so many, who begin together, and waits until all have done it: what each of them gave back, as a list.
+# Sends a command to the first `count` processes, which begin together, and waits until all are done. Returns a list of
+# their numbers for each process.
 sub told {
     my ($self, $word, $count) = @_;
     my @members = @{ $self->{members} }[0 .. $count - 1];

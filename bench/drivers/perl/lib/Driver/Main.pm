@@ -1,11 +1,12 @@
 package Driver::Main;
 
-# What every driver of Perl's does, whatever its procedure is: it ends tidily, says which stores there are, and measures them.
+# The common part of all drivers in Perl: it ends cleanly, lists the stores, and measures them.
 #
-# A procedure is a class. `name` is what requests call it; `check_settings` and `check_case` refuse a request that can't be
-# followed, and add to it what stores look at: `configuration`, and `is_structured` where values are no bytes. `new` of the request
-# has what all stores are given; `figures` of a store, the request and an empty folder are those of one repetition, each with its
-# `measure`, `value` and, where it adds to the request's case, `case`. `vectors` may be there, for the drivers that answer them.
+# A procedure is a class. `name` is its name in requests. `check_settings` and `check_case` refuse a request that can't
+# be met, and add what stores read: `configuration`, and `is_structured` if values aren't bytes. `new` of the request
+# makes what all stores get. `figures` of a store, the request and an empty folder returns those of one repetition, each
+# with its `measure`, `value` and, if it adds to the request's case, `case`. `vectors` is optional, for drivers that
+# support it.
 use v5.26;
 use warnings;
 use File::Temp ();
@@ -22,7 +23,7 @@ sub run {
     $work{ $request->{do} }->($request);
 }
 
-# A signal ends the driver as an exit does, which runs the destructors that remove what was made. A second one doesn't disturb them.
+# A signal ends the driver by an exit, so that destructors remove what was made. A second signal doesn't interrupt them.
 sub end_tidily {
     my %number = (HUP => 1, INT => 2, TERM => 15);
     for my $signal (keys %number) {
@@ -42,7 +43,8 @@ sub list {
     }
 }
 
-# Stores take turns to and fro, where the request leaves them to the driver. Who fails takes no further part.
+# If the request leaves the turns to the driver, stores take turns in alternating order. A store that fails takes no
+# further part.
 sub measure {
     my ($procedure, $request) = @_;
     my @stores = grep { is_there($_) && Driver::Stores::fits($_, $request) } map { Driver::Stores::named($_) } @{ $request->{stores} };

@@ -1,6 +1,6 @@
 package Driver::Protocol;
 
-# Lines of JSON to the suite, and words to the person (bench/drivers/README.md).
+# Lines of JSON for the suite, and messages for people (bench/drivers/README.md).
 use v5.26;
 use warnings;
 use Exporter 'import';
@@ -11,14 +11,14 @@ our @EXPORT = qw(answer one_line parsed refuse);
 
 my $json = JSON::PP->new->canonical->ascii;
 
-# The unit of a run's answer: one object on a line, seen at once.
+# Writes one object on a line, and flushes it.
 sub answer {
     my ($object) = @_;
     local $| = 1;
     print $json->encode($object), "\n";
 }
 
-# The object that a request is.
+# The request, an object.
 sub parsed {
     my ($text) = @_;
     my $request = eval { $json->decode($text) };
@@ -27,7 +27,7 @@ sub parsed {
     return $request;
 }
 
-# Ends the driver: the request itself was wrong.
+# Ends the driver, since the request is wrong.
 sub refuse {
     my ($words) = @_;
     print STDERR "$FindBin::Script: $words\n";

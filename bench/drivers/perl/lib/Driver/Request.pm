@@ -1,12 +1,12 @@
 package Driver::Request;
 
-# The suite's request: read, and refused where it can't be followed. What is of one procedure only, that looks at itself.
+# Reads the suite's request, and refuses it if it can't be met. Each procedure checks the parts that only it uses.
 use v5.26;
 use warnings;
 use Driver::Protocol;
 use Driver::Stores;
 
-# A request for one of the things that a driver does, about a procedure.
+# A request for one of the tasks of a driver, with a procedure.
 sub read {
     my ($procedure, @does) = @_;
     my $request = parsed(do { local $/; <STDIN> } // '');
@@ -38,7 +38,7 @@ sub measure {
     refuse("\"scratch\" names no directory for the storage '$storage'") unless -d $request->{folder};
 }
 
-# For a procedure: these of the settings are numbers above 0.
+# For a procedure: checks that these settings are numbers above 0.
 sub numbers {
     my ($request, @names) = @_;
     for my $name (@names) {
@@ -47,7 +47,7 @@ sub numbers {
     }
 }
 
-# For a procedure: these of the settings are objects.
+# For a procedure: checks that these settings are objects.
 sub objects {
     my ($request, @names) = @_;
     for my $name (@names) {
@@ -55,7 +55,7 @@ sub objects {
     }
 }
 
-# For a procedure: what an object has under the word that the case says.
+# For a procedure: the member of an object that the case names.
 sub chosen {
     my ($request, $parameter, $object) = @_;
     return $object->{ $request->{case}{$parameter} // '' } // refuse("case: $parameter is none of " . join ', ', sort keys %$object);

@@ -1,10 +1,10 @@
 package Driver::Stores;
 
-# The stores of Perl: what each is called, where it is had from, which configurations it has, and how it is opened.
-# `open` is given the request and a folder, empty for whoever comes first, and gives back closures: `set` of a key and a value, `get`
-# of a key, which is undef for a miss. What they hold is let go with them. Another process that opens it in the same folder has the same
-# store, where processes can share it. `serve`, where there is one, is given the same before, and gives back what serves all who open.
-# One that `is_simulated` is measured once, and its time says nothing.
+# The stores of Perl: the name of each, its source, its configurations, and how to open it. `open` gets the request and
+# a folder, which is empty for the first caller, and returns closures: `set` of a key and a value, `get` of a key, which
+# is undef for a miss. They own the store. If processes can share it, another process that opens it in the same folder
+# has the same store. `serve`, if there is one, gets the same arguments before that, and returns the server for all that
+# open the store. A store that `is_simulated` is measured once, and its time means nothing.
 use v5.26;
 use warnings;
 use Driver::Store::Databases;
@@ -25,7 +25,7 @@ sub named {
     return $store;
 }
 
-# Why a store can't be had here, and what to do; undef if it can.
+# Why a store isn't available here, and what to do; undef if it is.
 sub absent {
     my ($store) = @_;
     return $store->{absent} if defined $store->{absent};
@@ -46,7 +46,7 @@ sub version {
     return $module->VERSION;
 }
 
-# Whether a store can be measured in the request's case. Without a cap it can where all fits, and only there.
+# Whether a store can be measured in the request's case. A store without a cap can only be measured if all objects fit.
 sub fits {
     my ($store, $request) = @_;
     return 0 if $store->{is_for_structured_only} && !$request->{is_structured};

@@ -11,8 +11,7 @@ use constant POOL_BYTES => 16_384;
 use constant DISTINCT => 256;
 my @LETTERS = ('A' .. 'Z', 'a' .. 'z', 0 .. 9, '-', '_');
 
-# Streams of random numbers, each with a number of its own.
-# Of orders each process has one.
+# Streams of random numbers, each with a number of its own. Each process has its own stream for orders.
 use constant { POOL => 1, VALUES => 2, GETS => 3, MIX => 4, OBJECTS => 5, ZIPF => 6, ORDER => 16 };
 
 sub new {
@@ -32,13 +31,13 @@ sub mixed {
     return $x ^ ($x >> 16);
 }
 
-# A product modulo 2^32, in halves: the whole would be too large for a whole number.
+# A product modulo 2^32, from halves, since the whole product is too large for an integer.
 sub product {
     my ($left, $right) = @_;
     return ((((($left >> 16) * $right) & 0xffff) << 16) + ($left & 0xffff) * $right) & WORD;
 }
 
-# A stream: gives a number of 32 bits at each call (xorshift32).
+# A stream: returns a number of 32 bits at each call (xorshift32).
 sub stream {
     my ($self, $number) = @_;
     my $state = mixed(($self->{seed} + $number) & WORD) || 1;
@@ -55,7 +54,7 @@ sub below {
     return ($stream->() * $limit) >> 32;
 }
 
-# Twice as many as are stored: the second half never is.
+# Twice as many keys as stored objects: those of the second half are never stored.
 sub keys {
     my ($self) = @_;
     my $base = mixed($self->{seed});
@@ -68,7 +67,7 @@ sub pool {
     return pack 'V*', map { $stream->() } 1 .. POOL_BYTES / 4;
 }
 
-# The values; key i gets the one at i modulo their number.
+# The values. Key i has the value i modulo their number.
 sub values {
     my ($self) = @_;
     my $stream = $self->stream(VALUES);
@@ -107,7 +106,7 @@ sub record {
     return \%record;
 }
 
-# Which key each get is for, by index.
+# The key of each get, by index.
 sub gets {
     my ($self, $stored) = @_;
     my $stream = $self->stream(GETS);
@@ -115,7 +114,7 @@ sub gets {
     return [map { below($stream, 100) < $share ? below($stream, $stored) : $keys + below($stream, $keys) } 1 .. $self->{operations}];
 }
 
-# The same of gets and sets; a set of key i is -1 - i.
+# The same for gets and sets; a set of key i is -1 - i.
 sub mix {
     my ($self, $stored) = @_;
     my $stream = $self->stream(MIX);
@@ -123,7 +122,7 @@ sub mix {
     return [map { below($stream, 100) < $share ? -1 - below($stream, $stored) : below($stream, $stored) } 1 .. $self->{operations}];
 }
 
-# The objects of the stream, each with a value of its own: as many as keys are stored.
+# The objects of the stream, as many as stored keys. Each has a value of its own.
 sub objects {
     my ($self) = @_;
     my ($pool, $stream) = ($self->pool, $self->stream(OBJECTS));
@@ -134,13 +133,13 @@ sub objects {
     } 1 .. $self->{keys}];
 }
 
-# Which object each operation of the stream is for.
+# The object of each operation of the stream.
 sub zipf {
     my ($self) = @_;
     return Driver::Zipf->new($self->{keys}, $self->{skew}, $self->stream(ZIPF));
 }
 
-# In which order a process asks for so many keys, by index.
+# The order in which a process requests so many keys, by index.
 sub order {
     my ($self, $process, $count) = @_;
     my $stream = $self->stream(ORDER + $process);
@@ -159,7 +158,7 @@ sub text_of {
     return join '', map { "$_=$value->{$_};" } sort CORE::keys %$value;
 }
 
-# What all this comes to, for the test that holds the languages against each other.
+# A summary of all this, for the test that compares the languages.
 sub vectors {
     my ($self) = @_;
     my $keys = $self->keys;

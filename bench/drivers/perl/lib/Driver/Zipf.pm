@@ -1,14 +1,14 @@
 package Driver::Zipf;
 
-# Objects by Zipf's law, as bench/drivers/README.md defines it: the same sequence in every language.
+# Objects with a Zipf distribution, as bench/drivers/README.md defines it: the same sequence in every language.
 use v5.26;
 use warnings;
 
 use constant RANGE => 1 << 32;
-# A table says where to begin to look, by a number's upper bits.
+# A table gives the start of the search, by the upper bits of a number.
 use constant { TABLE => 1 << 16, SHIFT => 16 };
 
-# Of so many objects, by the numbers of a stream.
+# Draws from so many objects, by the numbers of a stream.
 sub new {
     my ($class, $objects, $skew, $stream) = @_;
     my ($sum, @sums) = 0;

@@ -1,4 +1,4 @@
-//! Files by their paths, through a volume and without one: the look-up alone, without a server around it.
+//! Opens files by their paths, through a volume and without one. It measures only the look-up, without a server.
 
 mod way;
 
@@ -29,17 +29,17 @@ use crate::suite::size::Bytes;
 use crate::suite::value::Case;
 use crate::touch::{self, Touch};
 
-/// Shares no divisor with the number of small files, so that their sizes come mixed.
+/// Has no common divisor with the number of small files, so that their sizes are mixed.
 const STRIDE: u64 = 617;
 
-/// How often a file is tried to be kept that has only just been written, and what is waited in between.
+/// How often to try to store a file that was just written, and how long to wait in between.
 const TRIES: usize = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 const CACHED: &str = "eyewall, files";
 const READ: &str = "std::fs::read";
 
-/// The ways to open files by their paths; they are no stores.
+/// The ways to open files by their paths. They are not stores.
 pub(crate) const OPENERS: [Peer; 2] = [opener(CACHED, Kind::Ours), opener(READ, Kind::Reference)];
 
 const fn opener(name: &'static str, kind: Kind) -> Peer {
@@ -58,13 +58,13 @@ pub(super) struct FilesLookup;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// How many `small files` there are, and between which sizes.
+    /// The number of `small files`, and the bounds of their sizes.
     small_files: u64,
     smallest: Bytes,
     largest: Bytes,
-    /// Of the volume.
+    /// The size of the volume.
     cap: Bytes,
-    /// How long each has its turn.
+    /// The length of each way's turn.
     milliseconds: u64,
 }
 
@@ -92,7 +92,7 @@ impl Procedure for FilesLookup {
     }
 }
 
-/// The bytes of each file: one of a size, or many small ones, spread evenly over the logarithm of their sizes.
+/// The size of each file: one file of a given size, or many small ones, spread evenly over the logarithm of the size.
 fn sizes(case: &Case, settings: &Settings) -> Result<Vec<usize>> {
     if case.text("files")? != "small files" {
         return Ok(vec![case.bytes("files")? as usize]);
@@ -122,7 +122,7 @@ impl<'a> Files<'a> {
 /// The ways that take part.
 struct Opener {
     name: &'static str,
-    /// The volume of who has one, and the directory that it goes with.
+    /// The volume, for ways that have one, and its directory.
     volume: Option<(Cache, TempDir)>,
 }
 
@@ -132,7 +132,7 @@ impl Named for Opener {
     }
 }
 
-/// Those that gave every file as it is. The volume is all in memory and has every file by then.
+/// The ways that gave every file unchanged. After this, the whole volume is in memory and has every file.
 fn openers(cell: &mut Cell<'_>, files: &Files<'_>, settings: &Settings) -> Result<Vec<Opener>> {
     let mut openers = Vec::new();
     for peer in cell.peers() {
@@ -157,7 +157,7 @@ fn make(cell: &Cell<'_>, name: &'static str, files: &Files<'_>, settings: &Setti
     Ok(opener)
 }
 
-/// Reads all files into the volume. A file that was just written isn't kept: it might still change.
+/// Reads all files into the volume. It doesn't store a file that was just written, since that might still change.
 fn keep(cached: &FileCache, paths: &[PathBuf]) -> Result<()> {
     for path in paths {
         let mut tries = 0;
@@ -173,7 +173,7 @@ fn keep(cached: &FileCache, paths: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// Something that is done by whatever way, compiled for each.
+/// Work that any way can do, compiled for each.
 trait Task {
     type Made;
 
@@ -191,7 +191,7 @@ impl Opener {
     }
 }
 
-/// Holds what is shown against what was written.
+/// Compares the bytes that a way shows with those that were written.
 struct Check<'a> {
     name: &'static str,
     files: &'a Files<'a>,
@@ -212,14 +212,14 @@ impl Task for Check<'_> {
     }
 }
 
-/// What a look-up comes to. Its name is that of the measure.
+/// The case of a look-up. Its name is that of the measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     /// The path is known, and the file is in the cache.
     Hit,
     /// The path is known, and the file is in the cache afterwards.
     Miss,
-    /// Neither, and both afterwards.
+    /// Neither holds before, both hold afterwards.
     First,
 }
 
@@ -240,7 +240,7 @@ struct Work {
     duration: Duration,
 }
 
-/// Lets each have its turns at some work, and records what a file took.
+/// Gives each way its turns at some work, and records the time of a file.
 fn turns(cell: &mut Cell<'_>, openers: &mut Vec<Opener>, files: &Files<'_>, work: Work, case: &Case) -> Result<()> {
     let measure = work.act.measure();
     cell.show(&format!("{measure}, {case}"));
@@ -256,7 +256,7 @@ fn turns(cell: &mut Cell<'_>, openers: &mut Vec<Opener>, files: &Files<'_>, work
     })
 }
 
-/// Goes through the files round and round, and gives the mean seconds of one.
+/// Goes through the files again and again, and returns the mean seconds of a file.
 struct Timed<'a, T> {
     name: &'static str,
     files: &'a Files<'a>,
@@ -268,7 +268,7 @@ impl<T: Fn(&[u8]) -> u64> Task for Timed<'_, T> {
     type Made = f64;
 
     fn by(self, way: &mut impl Way) -> Result<f64> {
-        // Paths become known by it, and buffers as large as they have to be.
+        // This makes the paths known, and grows the buffers to their size.
         self.lap(way)?;
         let duration_ns = self.work.duration.as_nanos() as u64;
         let (mut busy_ns, mut opened) = (0, 0);
@@ -292,7 +292,7 @@ impl<T: Fn(&[u8]) -> u64> Task for Timed<'_, T> {
 }
 
 impl<T: Fn(&[u8]) -> u64> Timed<'_, T> {
-    /// All files once: the nanoseconds that it took.
+    /// Goes through all files once; the nanoseconds that this took.
     fn lap(&self, way: &mut impl Way) -> Result<u64> {
         let begin_ns = now_ns();
         for number in 0..self.files.sizes.len() {
@@ -304,7 +304,7 @@ impl<T: Fn(&[u8]) -> u64> Timed<'_, T> {
         Ok(now_ns() - begin_ns)
     }
 
-    /// Refuses laps of which too many were the other of hit and miss.
+    /// Refuses a lap if too many look-ups were misses instead of hits, or hits instead of misses.
     fn check(&self, before: Option<(u64, u64)>, after: Option<(u64, u64)>) -> Result<()> {
         let Some((before, after)) = before.zip(after) else { return Ok(()) };
         let (hits, misses) = (after.0 - before.0, after.1 - before.1);

@@ -13,7 +13,7 @@ use crate::store::Handle as _;
 
 /// A way to the bytes of files.
 pub(super) trait Way {
-    /// Shows all bytes of a file, piece by piece.
+    /// Shows all bytes of a file to the caller, piece by piece.
     fn open(&mut self, number: usize, consume: impl FnMut(&[u8])) -> Result<()>;
 
     /// Empties its cache.
@@ -21,10 +21,11 @@ pub(super) trait Way {
         Ok(())
     }
 
-    /// Forgets what is known of paths.
+    /// Empties its cache of paths.
     fn forget(&mut self) {}
 
-    /// How many files were shown out of a cache, and how many not, since what is known of paths was last forgotten. None: it has none.
+    /// How many files came out of the cache, and how many did not, since the cache of paths was last emptied. `None` if
+    /// the way has no cache.
     fn hits_and_misses(&self) -> Option<(u64, u64)> {
         None
     }
@@ -63,7 +64,7 @@ impl Way for Cached<'_> {
     }
 }
 
-/// Into a buffer that is kept.
+/// Reads into a buffer that it keeps.
 pub(super) struct Kept<'a> {
     pub(super) handle: PlainHandle<'a>,
 }
@@ -75,7 +76,7 @@ impl Way for Kept<'_> {
     }
 }
 
-/// Into memory that is new each time.
+/// Reads into memory that is new each time.
 pub(super) struct Read<'a> {
     pub(super) paths: &'a [PathBuf],
 }

@@ -1,4 +1,5 @@
-//! The module comparison: Eyewall's rows, through Rust, beside those of drivers in other languages (bench/drivers/README.md).
+//! The module comparison: the rows of Eyewall in Rust, beside those of the drivers in other languages
+//! (bench/drivers/README.md).
 
 mod values;
 
@@ -17,10 +18,10 @@ use crate::scratch::Storage;
 use crate::stores::{EYEWALL, Volume};
 use crate::suite::cell::Cell;
 
-/// Gets that are done once more, untimed, to see whether they give what was stored.
+/// The number of gets to repeat without timing, to check that they give what was stored.
 const CHECKED: usize = 64;
 
-/// All stores of a case take turns, ours and those of the drivers.
+/// All stores of a case take turns: ours, and those of the drivers.
 pub(super) struct Modules;
 
 #[derive(Debug, Deserialize)]
@@ -31,7 +32,7 @@ struct Settings {
     configurations: BTreeMap<String, Configuration>,
 }
 
-/// What modules that have pages take from it is the drivers'.
+/// The configuration of a cache. The drivers also derive the pages of modules from it.
 #[derive(Debug, Clone, Copy, Deserialize)]
 struct Configuration {
     bytes: u64,
@@ -65,7 +66,7 @@ fn measure_ours(cell: &mut Cell<'_>, peer: &Peer, repetition: usize) -> Result<(
     Ok(())
 }
 
-/// A volume under the comparison's keys.
+/// A volume, used with the keys of the comparison.
 struct Module<'a> {
     cache: Cache,
     expiry: Option<Duration>,
@@ -80,7 +81,7 @@ impl<'a> Module<'a> {
         Self { cache, expiry, keys, values, seed }
     }
 
-    /// Set, Get and Mix, each timed by itself.
+    /// Measures Set, Get and Mix, one after the other.
     fn figures(&self, settings: &Settings) -> Result<Vec<(&'static str, f64)>> {
         let amounts = &settings.amounts;
         let timed = |count, work: &mut dyn FnMut(usize) -> Result<()>| timed(count, settings.seconds, work);
@@ -131,7 +132,7 @@ impl<'a> Module<'a> {
         Ok(())
     }
 
-    /// A value as a caller would have it: bytes of its own, or a record.
+    /// A value in the form that a caller wants: bytes of its own, or a record.
     fn get(&self, index: usize) -> Result<Option<Given>> {
         let Some(hit) = self.cache.get(&self.keys[index])? else {
             return Ok(None);
@@ -161,7 +162,7 @@ impl<'a> Module<'a> {
     }
 }
 
-/// What a get gives.
+/// The result of a get.
 enum Given {
     Binary(Vec<u8>),
     Structured(Record),
@@ -179,8 +180,8 @@ impl Asked {
     }
 }
 
-/// Does so many operations, until they are done or the time is up: how many were done, and their seconds. The clock is looked at
-/// between blocks, which grow while they are short.
+/// Does so many operations, or fewer if the time is up first. Returns their number and their seconds. It checks the
+/// clock between blocks of operations, and enlarges short blocks.
 fn timed(count: usize, limit_seconds: f64, work: &mut dyn FnMut(usize) -> Result<()>) -> Result<(usize, f64)> {
     let begin_ns = now_ns();
     let (mut done, mut block, mut seconds) = (0, 1, 0.0);

@@ -1,4 +1,5 @@
-//! Keys, values and orders of the module comparison: the same in every language, as bench/drivers/README.md defines them.
+//! Keys, values and orders of the module comparison. They are the same in every language; bench/drivers/README.md
+//! defines them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use crate::suite::value::Case;
 
 const POOL_BYTES: usize = 16_384;
 
-/// Distinct values; key `i` has the one at `i` modulo their number.
+/// The number of distinct values. Key `i` has the value `i` modulo this number.
 const DISTINCT: usize = 256;
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -49,7 +50,7 @@ impl Stream {
     }
 }
 
-/// What the settings say of keys and values.
+/// The settings for keys and values.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Amounts {
     pub(super) keys: usize,
@@ -79,7 +80,7 @@ pub(super) enum Values {
 }
 
 impl Values {
-    /// Those of a case.
+    /// The values of a case.
     pub(super) fn of(case: &Case, amounts: &Amounts, seed: u64) -> Result<Self> {
         let seed = seed as u32;
         let size = case.text("size")?;
@@ -97,7 +98,7 @@ impl Values {
     }
 }
 
-/// Key `index`, of twice as many as are stored: the second half never is.
+/// Key `index`. There are twice as many keys as stored objects: those of the second half are never stored.
 pub(super) fn key(index: usize, seed: u64) -> String {
     format!("key:{:08x}", mixed(index as u32 ^ mixed(seed as u32)))
 }
@@ -142,7 +143,7 @@ pub(super) enum Act {
     Set(usize),
 }
 
-/// Which keys are asked for, where so many were stored.
+/// The keys to request, if so many were stored.
 pub(super) fn gets(amounts: &Amounts, stored: usize, seed: u64) -> Vec<Act> {
     let mut stream = Stream::new(seed as u32, GETS);
     let mut get = || {
@@ -155,7 +156,7 @@ pub(super) fn gets(amounts: &Amounts, stored: usize, seed: u64) -> Vec<Act> {
     (0..amounts.operations).map(|_| Act::Get(get())).collect()
 }
 
-/// Gets and sets of what was stored.
+/// Gets and sets of stored objects.
 pub(super) fn mix(amounts: &Amounts, stored: usize, seed: u64) -> Vec<Act> {
     let mut stream = Stream::new(seed as u32, MIX);
     let mut act = || {

@@ -1,4 +1,4 @@
-//! A control group with a memory limit, of version 1 or 2, for the processes that are to have too little.
+//! A control group, of version 1 or 2, that gives its processes too little memory.
 
 use std::fs;
 use std::io;
@@ -6,18 +6,19 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Where the versions are mounted.
+/// The mount points of the two versions.
 const MOUNT_1: &str = "/sys/fs/cgroup/memory";
 const MOUNT_2: &str = "/sys/fs/cgroup";
 
-/// A group of this run, below that of this process. Removed when it is dropped; its processes must have ended by then.
+/// A group of this run, below the group of this process. Dropping it removes the group, whose processes must have ended
+/// by then.
 #[derive(Debug)]
 pub(super) struct Group {
     path: PathBuf,
 }
 
 impl Group {
-    /// Makes a group of that name that may have so much memory. Else the reason why it can't, for people.
+    /// Makes a group of that name with this memory limit. If that fails, the error is a reason for people to read.
     pub(super) fn create(name: &str, limit_bytes: u64) -> std::result::Result<Self, String> {
         let text =
             fs::read_to_string("/proc/self/cgroup").map_err(|failure| format!("/proc/self/cgroup: {failure}"))?;
@@ -30,7 +31,8 @@ impl Group {
         let made = fs::create_dir(&path).and_then(|()| {
             let group = Self { path: path.clone() };
             fs::write(path.join(limit), limit_bytes.to_string())?;
-            // Swapping is another way to page, which isn't measured here; where there is no swap, there is no such file.
+            // Turns off swapping, another form of paging, which isn't measured here. Without swap there is no such
+            // file.
             let _ = fs::write(path.join("memory.swap.max"), "0");
             Ok(group)
         });
@@ -61,7 +63,7 @@ pub(super) fn join(path: &Path) -> Result<()> {
 const NO_GROUP: &str = "no control group above this process passes the memory controller on to groups below it; \
                         write +memory to the cgroup.subtree_control of one";
 
-/// The nearest group of version 2 from `below` up that has the memory controller for groups below it.
+/// The nearest group of version 2, from `below` upwards, that enables the memory controller for the groups below it.
 fn passing_on(below: &str) -> Option<PathBuf> {
     let own = Path::new(below);
     own.ancestors().map(|group| Path::new(MOUNT_2).join(group)).find(|group| {
@@ -73,7 +75,7 @@ fn passing_on(below: &str) -> Option<PathBuf> {
 /// The groups of a process, relative to the mounts.
 #[derive(Debug, PartialEq, Eq)]
 struct Own<'a> {
-    /// Of the memory controller, where it is one of version 1.
+    /// The group of the memory controller, if that is of version 1.
     version_1: Option<&'a str>,
     version_2: Option<&'a str>,
 }

@@ -1,4 +1,4 @@
-//! Caches larger than the memory there is, each in a process and a control group of its own.
+//! Caches that are larger than the memory, each in a process and a control group of its own.
 
 mod group;
 mod process;
@@ -25,10 +25,10 @@ use crate::suite::named::Named;
 use crate::suite::size::Bytes;
 use crate::suite::value::Case;
 
-/// A group that is only to show whether one can be made.
+/// The name of a group that only tests whether groups can be made.
 const PROBE_BYTES: u64 = 64 << 20;
 
-/// `cap`, in memories, is gone through with all processes up.
+/// `cap` is a multiple of the memory. The procedure goes through it with all processes running.
 pub(super) struct Oversized;
 
 #[derive(Debug, Deserialize)]
@@ -36,12 +36,12 @@ pub(super) struct Oversized;
 struct Settings {
     /// Memory of each group.
     memory: Bytes,
-    /// Of a tier, in percent of the memory.
+    /// The size of a tier, in percent of the memory.
     tier_percent: u64,
-    /// Objects for each MB of the memory; they have some 10 KB, on average.
+    /// Objects for each MB of the memory. On average they have about 10 KB.
     objects_a_mb: u64,
     threads: u64,
-    /// How long each store is filled at most, and how long its turn is.
+    /// The longest time to fill a store, and the length of its turn.
     fill_seconds: f64,
     seconds: f64,
 }
@@ -75,7 +75,7 @@ impl Procedure for Oversized {
             cell.scratch().settle(Storage::Disk)?;
             let mut worker = started.worker.borrow_mut();
             worker.go()?;
-            // In the order in which the process says them.
+            // In the order in which the process reports them.
             let [operations, took_ns, gets, hits, p99_ns, read_bytes] =
                 worker.numbers()?.map(|number: u64| number as f64);
             let seconds = took_ns.max(1.0) / 1e9;
@@ -88,19 +88,19 @@ impl Procedure for Oversized {
     }
 }
 
-/// A process at work. Its parts go in this order: the process before its group.
+/// A process at work. The order of the fields matters: the process has to be dropped before its group.
 struct Started {
     worker: std::cell::RefCell<Worker>,
     name: &'static str,
     case: Case,
     _group: Group,
     _directory: Option<TempDir>,
-    /// Of its tier: a process that is ended by the worker's drop leaves it there.
+    /// The directory of its tier's file. Dropping the worker kills the process, which leaves this file behind.
     _tier_directory: TempDir,
 }
 
 impl Started {
-    /// A process whose store is filled.
+    /// Starts a process, and waits until its store is filled.
     fn new(cell: &Cell<'_>, settings: &Settings, case: &Case, peer: &Peer, number: usize) -> Result<Self> {
         cell.breathe()?;
         let kind = kind_of(peer)?;

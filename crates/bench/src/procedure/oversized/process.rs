@@ -1,4 +1,4 @@
-//! One process in a group of little memory, whose threads do the mix on one store.
+//! One process in a group with little memory. Its threads do the mix on one store.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -22,61 +22,62 @@ use crate::store::{Handle as _, Store};
 use crate::stores::{Files, Volume};
 use crate::touch;
 
-/// What an origin takes to answer: slept.
+/// The response time of the origin: a thread sleeps so long.
 const ORIGIN: Duration = Duration::from_millis(1);
 
-/// Of a hundred operations so many are gets, the others are puts of what has changed.
+/// Gets among a hundred operations. The others put objects that have changed.
 const GETS_PERCENT: u64 = 90;
 
-/// What an entry of the mix has, at its median: for the index.
+/// The median size of an entry of the mix, for the index.
 const ENTRY_BYTES: u32 = 4096;
 
-/// Sizes have a mean of some 10 KB.
+/// The sizes have a mean of about 10 KB.
 const SIZES: Sizes = Sizes::Pareto { bytes_min: 2048.0, bytes_max: BYTES_MAX, exponent: 1.1 };
 const BYTES_MAX: f64 = 1_048_576.0;
 
 /// The exponent of popularity.
 const SKEW: f64 = 0.9;
 
-/// A store that can be measured so.
+/// A store that this procedure can measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Kind {
     Eyewall,
-    /// With a tier before it.
+    /// The store with a tier in front of it.
     Tiered,
     Files,
 }
 
-/// What a process is to do.
+/// The task of a process.
 #[derive(Debug, Clone, Args)]
 pub struct Task {
     /// The control group to join
     pub(super) group: PathBuf,
-    /// Where the store's files are to lie
+    /// The directory for the store's files
     pub(super) directory: PathBuf,
-    /// Where its tier's is to lie
+    /// The directory for the tier's file
     pub(super) tier_directory: PathBuf,
-    /// Which store
+    /// The store
     #[arg(value_enum)]
     pub(super) kind: Kind,
     /// Its cap
     pub(super) cap_bytes: u64,
-    /// Memory of the tier, where the store has one
+    /// Memory of the tier, if the store has one
     pub(super) tier_bytes: u64,
-    /// How many objects there are
+    /// Number of objects
     pub(super) objects: u64,
     /// Threads
     pub(super) threads: u64,
-    /// How long the store is filled, at most
+    /// The longest time to fill the store
     pub(super) fill_ms_max: u64,
-    /// How long each lap takes
+    /// The length of a lap
     pub(super) duration_ms: u64,
-    /// Of keys and operations
+    /// Seed of keys and operations
     pub(super) seed: u64,
 }
 
 impl Task {
-    /// Starts a process with this to do. It says a line when its store is filled, and then the numbers of a lap whenever it is told.
+    /// Starts a process for this task. It writes a line when its store is filled, and after that the numbers of a lap
+    /// for each request.
     pub(super) fn start(&self) -> Result<Worker> {
         let Self { group, directory, tier_directory, kind, .. } = self;
         let Self { cap_bytes, tier_bytes, objects, threads, fill_ms_max, duration_ms, seed, .. } = *self;
@@ -89,9 +90,9 @@ impl Task {
         Worker::start(&words)
     }
 
-    /// A process: fills its store, and does a lap whenever it is told to, until nobody tells it any more.
+    /// The process: fills its store, and does a lap for each request, until no more requests come.
     pub fn run(&self) -> Result<()> {
-        // First of all: what it has in memory from now on counts.
+        // Joins the group first: the group is charged only for memory that is touched from now on.
         group::join(&self.group)?;
         match self.kind {
             Kind::Eyewall | Kind::Tiered => {
@@ -129,7 +130,7 @@ impl Task {
         Ok(())
     }
 
-    /// All threads, each with keys of its own for each lap.
+    /// A lap of all threads. For each lap, each thread has keys of its own.
     fn lap(&self, store: &impl Store, zipf: &Zipf, number: u64, origin: Duration, until: Until) -> Result<Lap> {
         thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
@@ -150,7 +151,7 @@ impl Task {
     }
 }
 
-/// When a thread ends: at whichever comes first.
+/// A thread ends at whichever of these comes first.
 #[derive(Debug, Clone, Copy)]
 struct Until {
     operations_max: u64,
@@ -163,11 +164,11 @@ impl Until {
     }
 }
 
-/// What threads did.
+/// The results of the threads.
 struct Lap {
     operations: u64,
     gets: u64,
-    /// Of gets that hit, the value's pages touched.
+    /// Times of gets that hit, which include touching the pages of the value.
     hit_ns: Histogram<u64>,
 }
 

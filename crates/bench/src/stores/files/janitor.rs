@@ -1,4 +1,4 @@
-//! Keeps a directory of files near its cap, a second late.
+//! Keeps a directory of files near its cap, with a delay of a second.
 
 use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
@@ -12,21 +12,21 @@ use crate::error::{Error, Result};
 
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// Share of the cap that a cleaning leaves.
+/// The share of the cap that remains after a cleaning.
 const REMAIN_PERCENT: u64 = 75;
 
-/// Blocks in which file systems allocate, and in which a cap on disk must be counted.
+/// File systems allocate in blocks of this size, so a cap on disk has to count such blocks.
 const BLOCK_BYTES: usize = 4096;
 
 /// Unit of `st_blocks`.
 const STAT_BLOCK_BYTES: u64 = 512;
 
-/// Bytes in the directory, as far as the writers have said, and the janitor's stop signal.
+/// Bytes in the directory, as reported by the writers, and the janitor's stop signal.
 #[derive(Debug)]
 pub(super) struct Tally {
     cap_bytes: u64,
     used_bytes: AtomicI64,
-    /// Held by who cleans. Two at once would each remove what brings the files that it saw down to what is to remain.
+    /// Held during a cleaning. If two threads cleaned at once, each would remove enough files, so too many would go.
     cleaning: Mutex<()>,
     stopped: Mutex<bool>,
     changed: Condvar,
@@ -47,7 +47,7 @@ impl Tally {
         self.cap_bytes
     }
 
-    /// Counts a file put. An overwrite counts twice, and a removal not at all, until a cleaning counts again.
+    /// Counts a put. An overwrite counts twice, and a removal doesn't count, until a cleaning counts again.
     pub(super) fn add(&self, bytes: usize) {
         let blocks = bytes.next_multiple_of(BLOCK_BYTES) as i64;
         self.used_bytes.fetch_add(blocks, Ordering::Relaxed);
@@ -58,7 +58,7 @@ impl Tally {
         self.changed.notify_all();
     }
 
-    /// Waits for the next check; false once stopped.
+    /// Waits for the next check. False after the stop.
     fn wait(&self) -> bool {
         let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         let (stopped, _) = self
@@ -95,7 +95,7 @@ impl Janitor {
         }
     }
 
-    /// Cleans if the cap is exceeded; the bytes that remain, as far as known.
+    /// Cleans if the cap is exceeded. Returns the bytes that remain, as far as known.
     pub(super) fn check(&self) -> Result<u64> {
         let _alone = self.tally.cleaning.lock().unwrap_or_else(PoisonError::into_inner);
         let used = self.tally.used_bytes.load(Ordering::Relaxed);
@@ -120,7 +120,7 @@ impl Janitor {
                 break;
             }
             match fs::remove_file(&file.path) {
-                // Deleted meanwhile: it takes no room any more.
+                // It was deleted meanwhile, and takes no space any more.
                 Err(failure) if failure.kind() != ErrorKind::NotFound => {}
                 _ => total -= file.bytes,
             }
@@ -128,7 +128,7 @@ impl Janitor {
         Ok(total)
     }
 
-    /// All entries; what vanishes meanwhile is passed over.
+    /// All entries, except those that vanish meanwhile.
     fn walk(&self) -> Result<Vec<Found>> {
         let mut found = Vec::new();
         for directory in fs::read_dir(&self.root).map_err(Error::path("list", &self.root))? {
@@ -140,7 +140,7 @@ impl Janitor {
     }
 }
 
-/// None for a temporary file or one that is gone.
+/// `None` for a temporary file, and for a file that has vanished.
 fn entry_of(entry: &DirEntry) -> Option<Found> {
     if entry.file_name().as_encoded_bytes().starts_with(b".") {
         return None;

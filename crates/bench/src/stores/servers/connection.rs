@@ -1,4 +1,4 @@
-//! One connection to a server: a request is sent, its answer read into a buffer that is kept.
+//! One connection to a server. It sends a request, and reads the answer into a buffer that it keeps.
 
 use std::io::{self, Read as _, Write as _};
 use std::ops::Range;
@@ -6,15 +6,16 @@ use std::os::unix::net::UnixStream;
 
 use crate::error::{Error, Result};
 
-/// An answer's buffer to start with; it doubles until the answer fits.
+/// The first size of the answer's buffer. It doubles until the answer fits.
 const ANSWER_BYTES_FIRST: usize = 64 << 10;
 
-/// Values up to this size are copied behind their request and sent with it; a system call costs more than that.
+/// Values up to this size are copied to the end of their request and sent with it, since a second system call would
+/// cost more.
 const COPIED_BYTES_MAX: usize = 16 << 10;
 
 const LINE_END: &[u8] = b"\r\n";
 
-/// A connection on which one request at a time is made.
+/// A connection with one request at a time.
 #[derive(Debug)]
 pub(super) struct Connection {
     store: &'static str,
@@ -29,7 +30,7 @@ impl Connection {
         Self { store, stream, request: Vec::new(), answer: vec![0; ANSWER_BYTES_FIRST], filled: 0 }
     }
 
-    /// Sends `parts` in a row, and the end of a line; returns the first line of the answer.
+    /// Sends `parts`, one after the other, and the end of a line. Returns the first line of the answer.
     pub(super) fn ask(&mut self, parts: &[&[u8]]) -> Result<Range<usize>> {
         self.request.clear();
         self.filled = 0;
@@ -47,7 +48,7 @@ impl Connection {
         self.line(0)
     }
 
-    /// The line that begins at `start` of the answer, without its end.
+    /// The line that begins at `start` in the answer, without its line end.
     pub(super) fn line(&mut self, start: usize) -> Result<Range<usize>> {
         let mut looked = start;
         loop {
@@ -60,7 +61,7 @@ impl Connection {
         }
     }
 
-    /// `bytes` of the answer behind a line, which have an end as lines do.
+    /// So many `bytes` of the answer after a line. A line end follows them.
     pub(super) fn body(&mut self, line: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
         let body = line.end + LINE_END.len()..line.end + LINE_END.len() + bytes;
         let end = body.end + LINE_END.len();
@@ -73,7 +74,7 @@ impl Connection {
         Ok(body)
     }
 
-    /// The line that follows a line.
+    /// The line after a line.
     pub(super) fn line_after(&mut self, line: &Range<usize>) -> Result<Range<usize>> {
         self.line(line.end + LINE_END.len())
     }
@@ -83,13 +84,13 @@ impl Connection {
         &self.answer[range]
     }
 
-    /// A number in decimal digits; of an answer that is not as the protocol says it is an error.
+    /// A number in decimal digits; an error if the answer breaks the protocol.
     pub(super) fn number(&self, range: Range<usize>) -> Result<u64> {
         let text = std::str::from_utf8(self.bytes(range.clone())).ok();
         text.and_then(|text| text.parse().ok()).ok_or_else(|| self.unexpected(range))
     }
 
-    /// The server's answer is an error, or none that the protocol has.
+    /// The error for an answer that is an error, or that breaks the protocol.
     pub(super) fn unexpected(&self, line: Range<usize>) -> Error {
         Error::Store { store: self.store, what: String::from_utf8_lossy(self.bytes(line)).into_owned() }
     }

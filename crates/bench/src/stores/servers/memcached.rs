@@ -1,4 +1,4 @@
-//! memcached, by its meta commands, which it recommends to clients.
+//! memcached, through its meta commands, which its documentation recommends.
 
 use super::connection::Connection;
 use super::process::SOCKET;
@@ -6,15 +6,15 @@ use super::protocol::{Protocol, mebibytes};
 use crate::error::{Error, Result};
 use crate::store::Place;
 
-/// What memcached takes as a key, by its protocol.
+/// The longest key in memcached's protocol.
 const KEY_BYTES_MAX: usize = 250;
 
-/// The largest item that it can be told to take.
+/// The largest item size that memcached can be set to.
 const ITEM_MEBIBYTES_MAX: u64 = 1024;
 
 pub(super) struct Memcached;
 
-/// A key can't hold what its protocol means by something else.
+/// A key can't contain bytes that have a meaning in the protocol.
 fn check_key(key: &[u8]) -> Result<()> {
     if key.is_empty() || key.len() > KEY_BYTES_MAX || key.iter().any(|byte| *byte <= b' ' || *byte == 0x7f) {
         let what = format!("a key has 1 to {KEY_BYTES_MAX} bytes, none of them a blank or a control character");
@@ -28,12 +28,12 @@ impl Protocol for Memcached {
 
     const PACKAGE: &str = "memcached";
 
-    /// A thread for each core, and items of up to half the cap, which is the most that it can be told to take.
+    /// A thread for each core, and items of up to half the cap, which is the largest possible setting.
     fn arguments(place: &Place<'_>) -> Vec<String> {
         let cap = mebibytes(place.cap_bytes);
         let item = (cap / 2).clamp(1, ITEM_MEBIBYTES_MAX);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        // It needs the name of a user if root runs it, and only then.
+        // memcached needs the name of a user only if root runs it.
         let words = format!("-u root -s {SOCKET} -m {cap} -I {item}m -t {threads}");
         words.split(' ').map(str::to_owned).collect()
     }
@@ -63,7 +63,8 @@ impl Protocol for Memcached {
         let line = connection.ask(&[b"ms ", key, format!(" {}\r\n", value.len()).as_bytes(), value])?;
         match connection.bytes(line.clone()) {
             b"HD" => Ok(()),
-            // The others: it found no room for a value of this size, or for its rest, having looked only so far for what to evict.
+            // Other answers: it found no room for a value of this size, or for the rest of it, since it searches only
+            // so far for items to evict.
             b"SERVER_ERROR object too large for cache"
             | b"SERVER_ERROR out of memory storing object"
             | b"SERVER_ERROR Out of memory during read" => {
@@ -83,14 +84,14 @@ impl Protocol for Memcached {
         }
     }
 
-    /// What it has taken for items, and its table of keys.
+    /// The memory that it has allocated for items, and its table of keys.
     fn memory_bytes(connection: &mut Connection) -> Result<u64> {
         Ok(statistic(connection, b"stats slabs", b"STAT total_malloced ")?
             + statistic(connection, b"stats", b"STAT hash_bytes ")?)
     }
 }
 
-/// The number behind `name` in the answer to `request`.
+/// The number after `name` in the answer to `request`.
 fn statistic(connection: &mut Connection, request: &[u8], name: &[u8]) -> Result<u64> {
     let mut line = connection.ask(&[request])?;
     let mut found = None;

@@ -1,7 +1,7 @@
-//! Stores that are a server of their own, asked over a Unix socket in the store's directory.
+//! Stores that are servers. Clients connect over a Unix socket in the store's directory.
 //!
-//! Server and client are on one machine, a connection for each thread, one request at a time on each. The few lines of
-//! protocol are written here: a client library would copy each value once more than needed, and the server would pay for it.
+//! Server and client are on one machine. Each thread has a connection, with one request at a time. The few lines of
+//! protocol are written here: a client library would copy each value once more, which would count against the server.
 
 mod connection;
 mod memcached;
@@ -18,16 +18,16 @@ use crate::error::{Error, Result};
 use crate::peer::{Absent, Attach, Found, Kind, Peer};
 use crate::store::{Handle, Place, Store, check_size};
 
-/// memcached, its cap that of its items' memory.
+/// memcached. The cap is that of the memory for items.
 pub const MEMCACHED: Peer = Served::<Memcached>::PEER;
 
-/// redis-server without persistence, its cap `maxmemory`, evicting by LRU among all keys.
+/// redis-server without persistence. The cap is `maxmemory`, and eviction is by LRU among all keys.
 pub const REDIS: Peer = Served::<Redis>::PEER;
 
 /// A server at its address.
 struct Served<P> {
     address: Address,
-    /// Stopped when this is dropped, by who started it; others have none.
+    /// The process, in the program that started the server: dropping it stops the server. `None` in other processes.
     _server: Option<Server>,
     cap_bytes: u64,
     protocol: std::marker::PhantomData<P>,
@@ -51,17 +51,17 @@ impl<P: Protocol> Served<P> {
         Ok(P::version(&printed).map(str::to_owned))
     }
 
-    /// A new server, with nothing in it.
+    /// Starts a new, empty server.
     fn start(place: &Place<'_>) -> Result<Self> {
         let address = Address::of(P::NAME, place.directory)?;
         let server = Server::start(P::NAME, P::PACKAGE, &P::arguments(place), place.directory, &address)?;
         Ok(Self::at(address, Some(server), place))
     }
 
-    /// The server that another has started in a place.
+    /// Connects to a server that another process has started in a place.
     ///
     /// # Errors
-    /// Where nobody listens there.
+    /// Fails if nothing listens there.
     fn attach(place: &Place<'_>) -> Result<Self> {
         let address = Address::of(P::NAME, place.directory)?;
         address.connect()?;
@@ -93,7 +93,7 @@ impl<P: Protocol> Store for Served<P> {
     }
 }
 
-/// One thread's connection, or why there is none: the first who asks is told.
+/// One thread's connection, or the error of connecting, which the first operation returns.
 struct ServedHandle<P> {
     connection: std::result::Result<Connection, String>,
     cap_bytes: u64,
@@ -148,7 +148,7 @@ mod tests {
         if is_absent(&Served::<P>::PEER) {
             return Ok(());
         }
-        // Longer than the name of a socket may be.
+        // This path is longer than the name of a socket may be.
         let scratch = tempfile::tempdir().expect("a directory");
         let directory = scratch.path().join("a".repeat(120));
         std::fs::create_dir(&directory).expect("a directory");

@@ -1,5 +1,5 @@
-//! A server's process: started in a store's directory, gone with the store, and with this program however it ends. And its address,
-//! by which others come to it.
+//! The process of a server, and the address at which clients reach it. It runs in the store's directory, and ends with
+//! the store, and with this program, however that ends.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -22,23 +22,23 @@ pub(super) const SOCKET: &str = "socket";
 /// Where distributions put servers, beside the search path of this process.
 const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// A server that doesn't listen after so long is taken for broken.
+/// If a server doesn't listen within this time, it counts as broken.
 const START_WITHIN: Duration = Duration::from_secs(20);
 
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// What the server prints, in the store's directory.
+/// The file with the server's output, in the store's directory.
 const LOG: &str = "log";
 
-/// A shell that becomes the server, and before that forks a guard: it waits for the end of standard input, of which this
-/// program alone holds the other end, and kills the server. So no server outlives a run, even one that was killed. The
-/// number by which the guard knows the server can't come to mean another process: this program waits for the guard to end
-/// (for the end of standard output, which the server doesn't hold) before it takes the server's exit status.
+/// A shell forks a guard, and then becomes the server. The guard waits for the end of standard input, and then kills
+/// the server. Only this program holds the other end of standard input. So no server outlives a run, even a killed one.
+/// The guard knows the server by its process ID, which can't be reused meanwhile: before this program takes the
+/// server's exit status, it waits for the guard to end (for the end of standard output, which the server doesn't hold).
 const GUARDED: &str = r#"exec 3<&0
 { read -r _ <&3; kill -KILL $$; } &
 exec "$@" </dev/null 3<&- >&2"#;
 
-/// The program of this name, where it is installed.
+/// The path of the program of this name, if it is installed.
 pub(super) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -47,7 +47,7 @@ pub(super) fn find(program: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// What `PROGRAM --version` prints.
+/// The output of `PROGRAM --version`.
 pub(super) fn printed_version(program: &Path) -> io::Result<String> {
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output()?;
     if !output.status.success() {
@@ -56,11 +56,12 @@ pub(super) fn printed_version(program: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Where a server listens, or is going to.
+/// The address at which a server listens, or will listen.
 #[derive(Debug)]
 pub(super) struct Address {
     store: &'static str,
-    /// Held open for the socket's short name: one of a Unix socket has 107 bytes at most, whatever the directory's is.
+    /// The directory, held open to give the socket a short name: the name of a Unix socket has at most 107 bytes, and
+    /// the directory's may be longer.
     directory: File,
 }
 
@@ -92,7 +93,8 @@ impl Server {
     /// Starts `program` in `directory`, and waits until it listens at that directory's address.
     ///
     /// # Errors
-    /// Where it isn't installed, ends at once or doesn't listen; with the last line of what it printed.
+    /// Fails if the program isn't installed, ends at once or doesn't listen. The error has the last line that the
+    /// program printed.
     pub(super) fn start(
         program: &'static str,
         package: &str,
@@ -112,7 +114,7 @@ impl Server {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).map_err(Error::path("create", &log))?)
-            // Ctrl-C is for this program, which ends the server when it has kept what it measured.
+            // Ctrl-C must reach only this program, which ends the server after it has saved its results.
             .process_group(0)
             .spawn()
             .map_err(Error::io(format!("start {program}")))?;
@@ -136,7 +138,7 @@ impl Server {
         Ok(())
     }
 
-    /// Whether the process is dead; its exit status stays to be taken.
+    /// Whether the process is dead. Its exit status can still be taken afterwards.
     fn has_ended(&self) -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let found = Pid::from_raw(self.child.id() as i32).map(|pid| rustix::process::waitid(WaitId::Pid(pid), look));
@@ -147,7 +149,7 @@ impl Server {
     fn stop(&mut self) -> io::Result<ExitStatus> {
         drop(self.child.stdin.take());
         if let Some(mut guard) = self.child.stdout.take() {
-            // Nothing is ever written there: this waits for its end.
+            // Nothing is ever written there; the read returns when the guard ends.
             guard.read_to_end(&mut Vec::new())?;
         }
         self.child.wait()
@@ -156,12 +158,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It was killed, or had ended before.
+        // The server was killed, or had ended before.
         let _ = self.stop();
     }
 }
 
-/// `: ` and the last line of a log that says something.
+/// `: ` and the last line of the log that isn't empty.
 fn last_line(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -8,7 +8,7 @@ use crate::store::Place;
 
 pub(super) struct Redis;
 
-/// The lines that announce a word of so many bytes; the first line of a request says how many words it has.
+/// The line before a word, with its length in bytes. The first line of a request has the number of its words.
 fn announced(words: &str, bytes: usize) -> String {
     format!("{words}${bytes}\r\n")
 }
@@ -18,7 +18,7 @@ impl Protocol for Redis {
 
     const PACKAGE: &str = "redis-server";
 
-    /// Nothing is saved. The policy is the one that its documentation recommends for a cache.
+    /// Saves nothing. The eviction policy is the one that the documentation of Redis recommends for a cache.
     fn arguments(place: &Place<'_>) -> Vec<String> {
         let maxmemory = place.cap_bytes.to_string();
         let words = ["--port", "0", "--unixsocket", SOCKET, "--save", "", "--appendonly", "no"];
@@ -52,7 +52,7 @@ impl Protocol for Redis {
         let line = connection.ask(&[head.as_bytes(), key, before_value.as_bytes(), value])?;
         match connection.bytes(line.clone()) {
             b"+OK" => Ok(()),
-            // What it would have to evict is not enough: connections count against its memory, too.
+            // It can't evict enough, since connections also count against its memory.
             [b'-', b'O', b'O', b'M', ..] => Err(Error::Refused { store: Self::NAME, value_bytes: value.len() }),
             _ => Err(connection.unexpected(line)),
         }
@@ -68,7 +68,7 @@ impl Protocol for Redis {
         }
     }
 
-    /// All that it has allocated.
+    /// All memory that it has allocated.
     fn memory_bytes(connection: &mut Connection) -> Result<u64> {
         let head = announced("*2\r\n$4\r\nINFO\r\n", "memory".len());
         let line = connection.ask(&[head.as_bytes(), b"memory"])?;

@@ -32,8 +32,8 @@ use tokio::sync::Semaphore;
 
 use super::shared::Shared;
 use super::token::Token;
-use crate::Error;
 use crate::config::settings;
+use crate::serve::error::Error;
 use api::Api;
 use socket::SocketFile;
 

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::Error;
+use crate::serve::error::Error;
 
 /// How many connections may wait to be accepted, at each socket.
 const BACKLOG: i32 = 4096;

@@ -29,8 +29,8 @@ use std::time::Instant;
 use http::StatusCode;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::Error;
 use crate::config::settings::{AccessLog, LogFormat};
+use crate::serve::error::Error;
 pub(crate) use entry::{Entry, LoggedRequest};
 pub(crate) use origin_time::{counted, measured};
 use queue::Queue;

@@ -15,6 +15,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use http::uri::PathAndQuery;
+
+use crate::config::value::Statuses;
+
 /// The thresholds for leaving an origin out, and the times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HealthRules {
@@ -40,6 +44,17 @@ impl Default for HealthRules {
             checks_passed_min: 1,
         }
     }
+}
+
+/// The request of a health check, and its expected response.
+#[derive(Debug, Clone)]
+pub(crate) struct HealthCheck {
+    pub(crate) path: PathAndQuery,
+    pub(crate) interval: Duration,
+    /// The timeout of a response.
+    pub(crate) timeout: Duration,
+    /// The statuses of a healthy origin.
+    pub(crate) statuses: Vec<Statuses>,
 }
 
 /// The health of the origins of a site.

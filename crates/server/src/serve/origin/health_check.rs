@@ -2,24 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Uri};
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::health::HealthCheck;
 use super::origins::Origins;
 use super::request::{OriginRequest, RequestBody};
-use crate::config::value::Statuses;
-
-/// The request of a health check, and its expected response.
-#[derive(Debug, Clone)]
-pub(crate) struct HealthCheck {
-    pub(crate) path: PathAndQuery,
-    pub(crate) interval: Duration,
-    /// The timeout of a response.
-    pub(crate) timeout: Duration,
-    /// The statuses of a healthy origin.
-    pub(crate) statuses: Vec<Statuses>,
-}
 
 impl Origins {
     /// Checks all origins, at once and then periodically; returns if the site has no check. One worker runs this, and all share the

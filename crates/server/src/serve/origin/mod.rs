@@ -7,7 +7,7 @@
 //!   forwarded     Host, X-Forwarded-*, Forwarded                                body_rate  the minimum rate of a client's body
 //!   framing       refuses ambiguous heads                                       tunnel   upgrades
 //!   health_check  requests without a client
-//! url, error: addresses and errors
+//! error         why there is no response
 //! ```
 //!
 //! # What is absent
@@ -30,7 +30,6 @@ mod site;
 mod tests;
 mod tls;
 mod tunnel;
-mod url;
 
 pub(crate) use body_rate::BodyRate;
 pub(crate) use error::ProxyError;
@@ -40,4 +39,3 @@ pub(crate) use request::{BodyLimits, OriginRequest, RequestBody};
 pub(crate) use site::{OriginSite, Settings};
 pub use tls::TlsError;
 pub(crate) use tunnel::asked_protocol;
-pub use url::OriginUrl;

@@ -10,11 +10,10 @@ use rustls::pki_types::ServerName;
 use toml::Spanned;
 
 use super::forwarded::HostHeader;
-use super::health::{Health, HealthRules};
-use super::health_check::HealthCheck;
+use super::health::{Health, HealthCheck, HealthRules};
 use super::tls::{self, TlsError};
-use super::url::OriginUrl;
 use crate::config;
+use crate::config::origin_url::OriginUrl;
 
 /// The settings for requests to the origins of a site.
 pub(crate) struct Settings {

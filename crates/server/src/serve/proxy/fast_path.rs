@@ -51,7 +51,7 @@ impl Proxy {
             return None;
         }
         parts.headers = self.received(request, &self.looked_at);
-        let key = CacheKey::of(&self.site, host, request.scheme, &parts).ok()?;
+        let key = CacheKey::of(&self.site.key, host, request.scheme, &parts).ok()?;
         let decision = self.site.rules.of_request(&key, &parts);
         if decision.bypass.is_some() {
             return None;

@@ -36,8 +36,8 @@ use super::body::Body;
 use super::origin::{Origins, ProxyError, RequestBody, asked_protocol};
 use super::shared::Shared;
 use super::{NAME, reply, tls};
-use crate::config::Site;
 use crate::key::CacheKey;
+use crate::sites::Site;
 use inbound::Inbound;
 
 /// The origins of a site behind the volume, as one worker has them.

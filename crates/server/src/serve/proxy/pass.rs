@@ -138,7 +138,7 @@ impl Proxy {
     fn key_of(&self, uri: Uri) -> Option<CacheKey> {
         let host = RequestHost::parse(uri.authority()?.as_str()).ok()?;
         let scheme = if uri.scheme() == Some(&http::uri::Scheme::HTTPS) { Scheme::Https } else { Scheme::Http };
-        CacheKey::of_address(&self.site, &host, scheme, uri).ok()
+        CacheKey::of_address(&self.site.key, &host, scheme, uri).ok()
     }
 }
 

@@ -6,9 +6,9 @@ pub(crate) use eyewall_page_cache::tags::group;
 use eyewall_page_cache::tags::{self, FIELDS, Tags};
 use http::{Extensions, HeaderMap, HeaderName};
 
-use crate::config::Site;
 use crate::key::CacheKey;
 use crate::rules::Applied;
+use crate::sites::Site;
 
 /// Fields that name tags and were removed from a response: an extension of its head.
 #[derive(Debug, Clone, Default)]
@@ -78,14 +78,16 @@ mod tests {
     use super::*;
     use crate::config::parse;
     use crate::key::{RequestHost, Scheme};
+    use crate::sites::Sites;
 
     /// The tags of a response with these fields, for a site with these settings.
     fn tags(site: &str, fields: &[(&'static str, &str)]) -> Vec<String> {
         let config = parse(&format!("[[site]]\norigins = [\"http://x\"]\n{site}")).unwrap();
         let host = RequestHost::parse("a.example").unwrap();
-        let site = config.sites.find(host.name()).unwrap();
+        let sites = Sites::of(&config.sites);
+        let site = sites.find(host.name()).unwrap();
         let (parts, ()) = Request::get("/p").body(()).unwrap().into_parts();
-        let key = CacheKey::of(site, &host, Scheme::Http, &parts).unwrap();
+        let key = CacheKey::of(&site.key, &host, Scheme::Http, &parts).unwrap();
         let fields =
             fields.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
         let mut head = Response::new(()).into_parts().0;

@@ -135,7 +135,7 @@ pub(crate) async fn purge(shared: &Arc<Shared>, purge_request: PurgeRequest) -> 
 
 impl Shared {
     fn purge(&self, purge_request: &PurgeRequest) -> Result<Report, PurgeError> {
-        let scope = Scope::of(&self.config);
+        let scope = Scope::of(&self.config, &self.by_host);
         let targets: Vec<Target> =
             purge_request.subjects.iter().map(|subject| Target::of(&scope, subject)).collect::<Result<_, _>>()?;
         // The purge of a single key can't overflow a table, and reading the counter costs time.

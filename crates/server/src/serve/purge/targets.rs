@@ -4,9 +4,10 @@ use eyewall::Purge as Kind;
 use http::Uri;
 
 use super::{Effect, PurgeError, Subject};
-use crate::config::{Config, Site, Sites};
+use crate::config::Config;
 use crate::key::{CacheKey, KEY_BYTES_MAX, KeyError, RequestHost, Scheme, unescaped};
 use crate::serve::proxy::tags;
+use crate::sites::{Site, Sites};
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::store::PurgeTarget;
 
@@ -47,11 +48,11 @@ pub(super) struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     /// Without TLS and without a trusted proxy, no request has `https`.
-    pub(super) fn of(config: &'a Config) -> Self {
-        let has_tls = config.sites.iter().any(|site| site.settings.tls.is_some());
+    pub(super) fn of(config: &Config, sites: &'a Sites) -> Self {
+        let has_tls = config.sites.iter().any(|site| site.tls.is_some());
         let has_https = has_tls || !config.server.trusted_proxies.is_empty();
         let schemes: &[Scheme] = if has_https { &[Scheme::Http, Scheme::Https] } else { &[Scheme::Http] };
-        Self { sites: &config.sites, schemes }
+        Self { sites, schemes }
     }
 
     fn site(&self, host: &RequestHost) -> Result<&'a Site, PurgeError> {
@@ -61,7 +62,7 @@ impl<'a> Scope<'a> {
     /// The keys of an address.
     fn keys(&self, host: &RequestHost, target: &Uri, text: &str) -> Result<Vec<CacheKey>, PurgeError> {
         let site = self.site(host)?;
-        let key = |scheme: &Scheme| CacheKey::of_address(site, host, *scheme, target.clone());
+        let key = |scheme: &Scheme| CacheKey::of_address(&site.key, host, *scheme, target.clone());
         let wrong = |source| PurgeError::Key { text: text.to_owned(), source };
         self.schemes.iter().map(|scheme| key(scheme).map_err(wrong)).collect()
     }
@@ -229,7 +230,8 @@ mod tests {
     "#;
 
     fn target(subject: &Subject) -> Result<Target, PurgeError> {
-        Target::of(&Scope::of(&config::parse(SITES).unwrap()), subject)
+        let config = config::parse(SITES).unwrap();
+        Target::of(&Scope::of(&config, &Sites::of(&config.sites)), subject)
     }
 
     #[test]
@@ -312,7 +314,8 @@ mod tests {
     #[test]
     fn with_a_trusted_proxy_a_purge_also_covers_https() {
         let config = config::parse(&format!("[server]\ntrusted_proxies = [\"::1\"]\n{SITES}")).unwrap();
-        let target = |subject: Subject| Target::of(&Scope::of(&config), &subject).unwrap();
+        let sites = Sites::of(&config.sites);
+        let target = |subject: Subject| Target::of(&Scope::of(&config, &sites), &subject).unwrap();
         let Target::Address(keys) = target(Subject::Url("https://a.shops.example/a".to_owned())) else {
             panic!("a target")
         };

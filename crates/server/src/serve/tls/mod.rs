@@ -21,7 +21,7 @@ use eyewall_tls::{Certificates, HostFiles, Identity, IdentityFiles, Tickets, Wat
 use rustls::ServerConfig;
 use toml::Spanned;
 
-use crate::Error;
+use super::error::Error;
 use crate::config::site::Site;
 use crate::config::tls::{ServerTls, SiteTls};
 use crate::config::{self, Config};
@@ -44,7 +44,7 @@ impl Tls {
     /// # Errors
     /// A certificate or the state folder can't be used, or the system gives no thread.
     pub(crate) fn start(config: &Config, clock: &Arc<dyn Clock>) -> Result<Option<Self>, Error> {
-        let sites = || config.sites.iter().map(|site| &site.settings);
+        let sites = || config.sites.iter();
         if !sites().any(|site| site.tls.is_some()) {
             return Ok(None);
         }

@@ -19,6 +19,7 @@ use crate::key::{RequestHost, Scheme};
 use crate::serve::arrival::Arrival;
 use crate::serve::body::Body;
 use crate::serve::reply;
+use crate::sites::Sites;
 
 /// Answers an authority that asks by HTTP-01; `None` if no order waits for this token. Then a site may answer: its origin may have an
 /// ACME client of its own.
@@ -55,8 +56,8 @@ pub(crate) fn redirect(request: &Parts, host: &RequestHost, port: Option<u16>) -
 
 /// Which sites share their certificates: for each site the number of the first site with the same ones; `None` without any.
 pub(crate) fn certificate_groups(config: &Config) -> Vec<Option<usize>> {
-    let sites: Vec<&Site> = config.sites.iter().map(|site| &site.settings).collect();
-    let group = |(number, site): (usize, &&Site)| {
+    let sites = &config.sites;
+    let group = |(number, site): (usize, &Site)| {
         let files = files_of(site)?;
         let first = || sites.iter().position(|other| files_of(other).is_some_and(|other| other == files));
         if files.is_empty() { Some(number) } else { first() }
@@ -74,13 +75,13 @@ fn files_of(site: &Site) -> Option<Vec<eyewall_tls::IdentityFiles>> {
 
 /// Whether a connection has the certificates of the site of this number: a client may send requests for other hosts over it, for instance
 /// because their names lead to the same address (RFC 9113, section 9.1.1). Without SNI, the client has chosen no site.
-pub(crate) fn is_directed(arrival: &Arrival, site: usize, groups: &[Option<usize>], config: &Config) -> bool {
+pub(crate) fn is_directed(arrival: &Arrival, site: usize, groups: &[Option<usize>], sites: &Sites) -> bool {
     if arrival.scheme == Scheme::Http {
         return true;
     }
     let Some(group) = groups.get(site).copied().flatten() else { return false };
     let Some(name) = &arrival.server_name else { return true };
-    let of_handshake = config.sites.number_of(name).and_then(|number| groups.get(number).copied().flatten());
+    let of_handshake = sites.number_of(name).and_then(|number| groups.get(number).copied().flatten());
     of_handshake == Some(group)
 }
 
@@ -127,7 +128,7 @@ mod tests {
             format!("[[site]]\nhosts = [\"auto.test\"]\n{}", tls("\"auto\"")),
         ];
         let config = Config::of_unchecked(&text.concat());
-        let groups = certificate_groups(&config);
+        let (groups, sites) = (certificate_groups(&config), Sites::of(&config.sites));
         assert_eq!(groups, [None, Some(1), Some(2), Some(1), Some(4), Some(5)]);
         let over = |scheme, name: Option<&str>| Arrival {
             scheme,
@@ -135,7 +136,7 @@ mod tests {
             ..Arrival::clear([127, 0, 0, 1].into())
         };
         let is_directed = |arrival: &Arrival| -> Vec<bool> {
-            (0..groups.len()).map(|site| is_directed(arrival, site, &groups, &config)).collect()
+            (0..groups.len()).map(|site| is_directed(arrival, site, &groups, &sites)).collect()
         };
         assert_eq!(is_directed(&over(Scheme::Http, None)), [true; 6]);
         assert_eq!(is_directed(&over(Scheme::Https, None)), [false, true, true, true, true, true]);

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use eyewall_tls::clock::Clock;
 use eyewall_tls::{Certificates, Change, Identity, IdentityFiles, Tickets, Watched};
 
-use crate::Error;
+use crate::serve::error::Error;
 
 /// How often the thread looks. Processes have a minute to learn of a new key for tickets.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -1,6 +1,6 @@
 package Driver::Procedure::Modules;
 
-# Sets, gets and a mix of both, by one process: how long they take, and what they find.
+# Sets, gets and a mix of both, in one process. Measures their time, and the hits.
 use v5.26;
 use warnings;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
@@ -39,7 +39,7 @@ sub new {
     return bless { data => $data, keys => $data->keys, values => $data->values }, $class;
 }
 
-# Dies if the store gives what it wasn't given.
+# Dies if the store returns a wrong value.
 sub figures {
     my ($self, $store, $request, $folder) = @_;
     my $opened = $store->{open}->($request, $folder);
@@ -80,8 +80,8 @@ sub figures {
     return map { { measure => $_, value => $figures{$_} } } sort keys %figures;
 }
 
-# Does `count` operations by `work`, until they are done or the time is up; how many were done, and the seconds that they took.
-# The clock is looked at between blocks, which grow while they are short.
+# Does `count` operations by `work`, or fewer if the time is up first. Returns their number and their seconds. It checks
+# the clock between blocks of operations, and enlarges short blocks.
 sub timed {
     my ($count, $limit, $work) = @_;
     my ($done, $block) = (0, 1);

@@ -1,6 +1,6 @@
 package Driver::Procedure::Stream;
 
-# Gets by Zipf's law of objects that don't all fit; a miss is followed by a set.
+# Gets with a Zipf distribution, of objects that don't all fit. After a miss comes a set.
 use v5.26;
 use warnings;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
@@ -49,7 +49,7 @@ sub figures {
     return @figures;
 }
 
-# How many of the gets were hits.
+# The number of hits.
 sub passed {
     my ($self, $opened, $sequence) = @_;
     my ($keys, $objects) = @$self{qw(keys objects)};

@@ -1,6 +1,6 @@
 package Driver::Procedure::Workers;
 
-# Gets by several processes of one store that holds all.
+# Gets by several processes, from one store that holds all objects.
 use v5.26;
 use warnings;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
@@ -9,7 +9,7 @@ use Driver::Protocol;
 use Driver::Request;
 use Driver::Values;
 
-# The clock is looked at between blocks of so many gets.
+# Number of gets between two readings of the clock.
 use constant BLOCK => 100;
 
 sub name { return 'workers' }
@@ -39,7 +39,7 @@ sub new {
     return bless { data => $data, counts => \@counts, keys => \@keys, values => $data->values }, $class;
 }
 
-# The numbers of processes take turns to and fro.
+# The numbers of processes take turns in alternating order.
 sub figures {
     my ($self, $store, $request, $folder) = @_;
     my @counts = @{ $self->{counts} };
@@ -58,7 +58,8 @@ sub figures {
     return @figures;
 }
 
-# All gets over the time from the first start to the last end. What each has done is how many, its start and its end.
+# All gets, divided by the time from the first start to the last end. Each process returns its number of gets, its start
+# and its end.
 sub rate {
     my @done = @_;
     my ($gets, $start, $end) = @{ shift @done };
@@ -70,7 +71,7 @@ sub rate {
     return $gets / ($end - $start);
 }
 
-# What a process does, in an order of keys of its own.
+# The commands of a process, with an order of keys of its own.
 sub orders {
     my ($self, $number, $store, $request, $folder) = @_;
     my ($keys, $values) = @$self{qw(keys values)};
@@ -80,7 +81,7 @@ sub orders {
     push @blocks, [splice @asked, 0, BLOCK] while @asked;
     my ($opened, $at) = (undef, 0);
     return {
-        # All that was stored is there, and read once by each.
+        # Checks that the store has all objects. Each process reads each of them once.
         open => sub {
             $opened = $store->{open}->($request, $folder);
             for my $index (@order) {

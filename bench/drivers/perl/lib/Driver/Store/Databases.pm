@@ -1,6 +1,6 @@
 package Driver::Store::Databases;
 
-# Databases under a key. They evict nothing and hold bytes: what is structured goes through Storable.
+# Key-value databases. They evict nothing and hold bytes: Storable serialises structured values.
 use v5.26;
 use warnings;
 use Fcntl qw(O_CREAT O_RDWR);
@@ -8,7 +8,7 @@ use Storable qw(freeze thaw);
 
 our @STORES = (
     {
-        # The concurrent data store: many readers or one writer, as processes that share a cache want it.
+        # The concurrent data store allows many readers or one writer, which suits processes that share a cache.
         name => 'BerkeleyDB', modules => ['BerkeleyDB'], package => 'libberkeleydb-perl',
         version => sub { "$_[0], Berkeley DB $BerkeleyDB::db_version" },
         open => sub {
@@ -25,7 +25,8 @@ our @STORES = (
         },
     },
     {
-        # Without a lock, as it comes: for one process. Who shares it has to lock and to open it anew each time, as MLDBM::Sync does.
+        # By default it has no lock, and suits one process. Processes that share it have to lock and reopen it each
+        # time, as MLDBM::Sync does.
         name => 'DB_File', modules => ['DB_File'], package => 'perl',
         version => sub { "$_[0], Berkeley DB $DB_File::db_version" },
         open => sub {
@@ -48,7 +49,7 @@ our @STORES = (
         },
     },
     {
-        # A transaction for each operation, nothing synced: what is lost with the power was a cache.
+        # A transaction for each operation, without syncs: a cache may be lost with the power.
         name => 'LMDB_File', modules => ['LMDB_File'], package => 'liblmdb-file-perl',
         version => sub { "$_[0], " . (LMDB_File::MDB_VERSION_STRING() =~ /(\d+\.\d+\.\d+)/ ? "LMDB $1" : 'LMDB') },
         open => sub {
@@ -70,7 +71,8 @@ our @STORES = (
         },
     },
     {
-        # Its own form of SDBM_File, which takes values of any size. It locks and opens the files for each operation.
+        # MLDBM::Sync's own form of SDBM_File, which takes values of any size. It locks and opens the files for each
+        # operation.
         name => 'MLDBM::Sync', modules => ['MLDBM::Sync'], package => 'libmldbm-sync-perl',
         open => sub {
             my ($request, $folder) = @_;

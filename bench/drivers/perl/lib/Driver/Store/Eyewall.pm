@@ -1,6 +1,6 @@
 package Driver::Store::Eyewall;
 
-# Ours, as Perl has it: bindings/perl.
+# Our own binding: bindings/perl.
 use v5.26;
 use warnings;
 use Storable qw(freeze thaw);

@@ -1,7 +1,7 @@
 package Driver::Store::Files;
 
-# The file caches of Cache::Cache: a file for each entry, named by a hash of the key, three directories deep. Values of all kinds
-# are wrapped into an object and serialised by Storable.
+# The file caches of Cache::Cache: a file for each entry, named by a hash of the key, three directories deep. They wrap
+# values of all kinds into an object, and serialise it by Storable.
 use v5.26;
 use warnings;
 

@@ -1,6 +1,7 @@
 package Driver::Store::Ideal;
 
-# What no store can be, for measure: an LRU to whose cap nothing counts but the bytes of keys and values. It lives in this process.
+# An ideal for comparison, which no store can reach: an LRU whose cap counts only the bytes of keys and values. It lives
+# in this process.
 use v5.26;
 use warnings;
 
@@ -13,7 +14,7 @@ our @STORES = ({
     },
 });
 
-# Entries stand in a ring, the one that was used last behind the head, the one to go before it. Each is a list:
+# Entries form a ring. The entry used last follows the head, and the next one to evict is before it. Each is a list:
 use constant { KEY => 0, VALUE => 1, BEFORE => 2, BEHIND => 3 };
 
 sub new {
@@ -43,7 +44,7 @@ sub set {
 
 sub bytes_of { return length($_[0][KEY]) + length $_[0][VALUE] }
 
-# Puts an entry behind the head, from wherever it stands.
+# Moves an entry to the place after the head.
 sub renew {
     my ($self, $entry) = @_;
     unlink_entry($entry);
@@ -58,7 +59,7 @@ sub drop {
     unlink_entry($entry);
     $self->{bytes} -= bytes_of($entry);
     delete $self->{entries}{ $entry->[KEY] };
-    # Perl frees nothing that stands in a ring.
+    # Perl doesn't free objects that form a ring.
     @$entry[BEFORE, BEHIND] = ();
 }
 

@@ -1,6 +1,6 @@
 package Driver::Store::Memcached;
 
-# A memcached of our own, behind a Unix socket; it ends with the object.
+# A memcached that this driver starts, behind a Unix socket. It ends with the object.
 use v5.26;
 use warnings;
 use IO::Socket::UNIX ();

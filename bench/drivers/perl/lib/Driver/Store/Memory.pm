@@ -1,6 +1,6 @@
 package Driver::Store::Memory;
 
-# Stores in memory: of System V, of another process, of this one.
+# Stores in memory: in System V shared memory, in another process, in this one.
 use v5.26;
 use warnings;
 use Driver::Store::Memcached;
@@ -43,7 +43,7 @@ our @STORES = (
         },
     },
     {
-        # What serialising alone costs; bytes need none.
+        # The cost of serialising alone; bytes need none.
         name => 'Storable (Perl)', kind => 'reference', modules => ['Storable'], package => 'perl', is_for_structured_only => 1,
         open => sub {
             my %entries;
@@ -55,8 +55,9 @@ our @STORES = (
     },
 );
 
-# All users of Cache::SharedMemoryCache on a machine share one segment under a key that can't be chosen, and nobody removes it.
-# So that no other's data is touched and none of ours is left, its share gets a key of this process, and is removed at the end.
+# All users of Cache::SharedMemoryCache on a machine share one segment, under a fixed key, and nothing removes it. To
+# leave their data alone, and to leave none of ours behind, this driver uses a key of its own, and removes the segment
+# at the end.
 sub shared_memory {
     my ($request) = @_;
     my $key = $$;

@@ -14,7 +14,7 @@ our @STORES = (
                 share_file => "$folder/share", unlink_on_exit => 0,
                 num_pages => $configuration->{pages}, page_size => $configuration->{page_bytes},
                 expire_time => $configuration->{expiry_seconds} // 0,
-                # Bytes as they are; all else by its default, Storable.
+                # Bytes are stored unchanged; the default, Storable, serialises all other values.
                 serializer => $request->{is_structured} ? 'storable' : '',
             );
             return { set => sub { $cache->set($_[0], $_[1]) }, get => sub { $cache->get($_[0]) } };

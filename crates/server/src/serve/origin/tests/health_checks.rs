@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
-use super::super::health_check::HealthCheck;
+use super::super::health::HealthCheck;
 use super::scripted::{Origin, nobody, respond};
 use super::{OriginSite, Origins, PATIENCE, settings};
 

@@ -26,7 +26,7 @@ use super::forwarded::ClientInfo;
 use super::request::{BodyLimits, OriginRequest, RequestBody};
 use super::tunnel::asked_protocol;
 use super::{OriginSite, Origins, Settings};
-use crate::config::site::Key;
+use crate::config::Site;
 use crate::key::{KeyRules, Scheme};
 use crate::serve::fields;
 
@@ -76,7 +76,7 @@ async fn pass(
     let upgrade = asked_protocol(request.headers()).cloned();
     let upgrade = upgrade.map(|protocol| (protocol, hyper::upgrade::on(&mut request)));
     let (mut head, incoming) = request.into_parts();
-    fields::receive(&mut head.headers, &KeyRules::of(&Key::default()), false);
+    fields::receive(&mut head.headers, &KeyRules::of(&Site::default()), false);
     if head.uri.path() == "/limited" {
         head.extensions.insert(BodyLimits { bytes_max: 5, ..BodyLimits::default() });
     }

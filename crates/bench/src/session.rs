@@ -1,46 +1,46 @@
-//! A run of the suite: its cells in their order, and the record that comes of them.
+//! A run of the suite: its cells in their order, and its record.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::cell::{Bench, Cell, Contestant};
-use super::definition::{Definition, Scale, Turns};
-use super::driver::Driver;
-use super::interrupt::Interrupt;
-use super::machine;
-use super::progress::{Progress, spoken};
-use super::recorder::{FORMAT, Head, Recorder, StoreFacts};
-use super::value::{self, Case};
 use crate::error::{Error, Result};
 use crate::machine as host;
 use crate::peer::{Kind, Peer};
 use crate::procedure;
 use crate::scratch::Scratch;
 use crate::simulate;
+use crate::suite::cell::{Bench, Cell, Contestant};
+use crate::suite::definition::{Definition, Scale, Turns};
+use crate::suite::driver::Driver;
+use crate::suite::interrupt::Interrupt;
+use crate::suite::machine;
+use crate::suite::progress::{Progress, spoken};
+use crate::suite::recorder::{FORMAT, Head, Recorder, StoreFacts};
+use crate::suite::value::{self, Case};
 
-/// What a run is told.
+/// The options of a run.
 #[derive(Debug)]
 pub struct Setting {
     /// Whole or quick.
     pub scale: Scale,
     /// The record's directory.
     pub folder: PathBuf,
-    /// Whether to go on with what is there.
+    /// Whether to resume the record.
     pub resume: bool,
-    /// Where stores lie.
+    /// The directories of stores.
     pub scratch: Scratch,
-    /// Of the sources.
+    /// The commit of the sources.
     pub commit: Option<String>,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It came to its end, and all was measured; a store that failed somewhere is noted.
+    /// It ended, and measured everything. Notes name the stores that failed somewhere.
     Finished,
-    /// It came to its end, but of some workload's measures or cells there is nothing; the record's notes say why.
+    /// It ended, but some measures or cells of a workload are missing. The record's notes say why.
     Incomplete,
-    /// A Ctrl-C: what was measured until then is there.
+    /// A Ctrl-C ended it. The record has the results until then.
     Interrupted,
 }
 
@@ -53,17 +53,18 @@ pub struct Session<'a> {
     interrupt: Interrupt,
     recorder: Recorder,
     head: Head,
-    /// Drivers, and which of them have a store; of workloads with drivers of their own several may.
+    /// The drivers, and those that have a given store. If workloads have drivers of their own, several drivers may have
+    /// it.
     drivers: Vec<Driver>,
     driven: HashMap<String, Vec<usize>>,
-    /// Why a workload was not run.
+    /// Why a workload did not run.
     skipped: HashMap<String, String>,
     /// Workloads with a cell that failed as a whole.
     failed: HashSet<String>,
 }
 
 impl<'a> Session<'a> {
-    /// Looks at the machine and the stores, and begins a record or goes on with one.
+    /// Examines the machine and the stores, and begins or resumes a record.
     pub fn begin(
         definitions: Vec<Definition>,
         peers: &'a [Peer],
@@ -95,7 +96,7 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// Measures what isn't there yet.
+    /// Measures everything that the record doesn't have yet.
     pub fn run(&mut self) -> Result<Ended> {
         let cells = self.cells()?;
         let expected = cells.iter().map(|planned| planned.minutes).sum();
@@ -121,7 +122,7 @@ impl<'a> Session<'a> {
         self.recorder.folder()
     }
 
-    /// The cells that are to be measured, each with its part of its workload's time.
+    /// The cells to measure, each with its part of the workload's time.
     fn cells(&mut self) -> Result<Vec<Planned>> {
         let mut cells = Vec::new();
         for (number, definition) in self.definitions.iter().enumerate() {
@@ -147,7 +148,7 @@ impl<'a> Session<'a> {
         Ok(cells)
     }
 
-    /// Why a workload can't be run here, with what to do about it.
+    /// Why a workload can't run here, and what to do about it.
     fn reason_to_skip(&self, definition: &Definition) -> Result<Option<String>> {
         let absent = |name: &String| Some(format!("{name}: {}", self.head.stores.get(name)?.absent.as_ref()?));
         let reasons: Vec<String> = definition.stores.iter().filter_map(absent).collect();
@@ -206,7 +207,7 @@ impl<'a> Session<'a> {
         definition.stores.iter().filter_map(find).collect()
     }
 
-    /// The stores of this program, the policies that it simulates, and who opens files.
+    /// The stores of this program, the policies that it simulates, and the ways to open files.
     fn all_peers(&self) -> impl Iterator<Item = &'a Peer> + use<'a> {
         self.peers.iter().chain(&simulate::REFERENCES).chain(&procedure::OPENERS)
     }
@@ -287,7 +288,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// A cell to be measured.
+/// A cell to measure.
 #[derive(Debug)]
 struct Planned {
     definition: usize,
@@ -303,7 +304,7 @@ fn facts_of(peer: &Peer) -> StoreFacts {
     StoreFacts { kind: peer.kind, version, absent }
 }
 
-/// Between the beginning of a run and its going on.
+/// The error if a store has changed between the beginning of a run and its resumption.
 fn changed(name: &str, begun: &StoreFacts, now: &StoreFacts) -> Error {
     let words = |facts: &StoreFacts| match (&facts.absent, &facts.version) {
         (Some(_), _) => "absent".to_owned(),

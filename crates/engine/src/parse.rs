@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use eyewall_region::Region;
 
-use super::origin::Origin;
-use super::owner::Owner;
-use super::record::{HEADER_BYTES, Head, RECORD_BYTES_MIN, Record};
-use super::slot::Slot;
-use super::superblock::Superblock;
-use super::tags::Tags;
+use crate::format::origin::Origin;
+use crate::format::owner::Owner;
+use crate::format::record::{HEADER_BYTES, Head, RECORD_BYTES_MIN, Record};
+use crate::format::slot::Slot;
+use crate::format::superblock::Superblock;
+use crate::format::tags::Tags;
 use crate::volume::Volume;
 
 /// Parses `bytes` as everything that a volume holds.

@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::origin::TlsError;
 use crate::config::Problem;
-use crate::serve::TlsError;
 use crate::units::counted;
 
 /// Why a server could not be started.

@@ -7,6 +7,9 @@ use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use percent_encoding::percent_decode_str;
 
+use super::value::written_as_text;
+use crate::host_name::is_host;
+
 /// `http://` or `https://`, a host, a port if it isn't the scheme's, and a path to put before the path of each request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginUrl {
@@ -74,7 +77,7 @@ impl FromStr for OriginUrl {
         if !after_host.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
             return Err(format!("`{text}` has an impossible port; give 1 to 65535"));
         }
-        if !crate::key::is_host(&authority.host().to_ascii_lowercase()) {
+        if !is_host(&authority.host().to_ascii_lowercase()) {
             return Err(format!("`{}` is not a host; {EXAMPLE}", authority.host()));
         }
         Ok(Self { scheme, authority, prefix: path.path().trim_end_matches('/').to_owned() })
@@ -85,6 +88,10 @@ impl fmt::Display for OriginUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}://{}{}", self.scheme, self.authority, self.prefix)
     }
+}
+
+written_as_text! {
+    OriginUrl: "an address such as \"http://127.0.0.1:3000\"",
 }
 
 #[cfg(test)]

@@ -1,0 +1,127 @@
+//! The sites, by host, with their keys and rules ready to use.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::config::names::HostPattern;
+use crate::config::site;
+use crate::key::KeyRules;
+use crate::rules::Rules;
+
+/// One site.
+#[derive(Debug)]
+pub(crate) struct Site {
+    /// Its settings; the rules of its preset come before its own.
+    pub(crate) settings: site::Site,
+    /// The parts of its keys.
+    pub(crate) key: KeyRules,
+    /// Its rules.
+    pub(crate) rules: Rules,
+}
+
+impl Site {
+    fn of(settings: &site::Site) -> Self {
+        Self { key: KeyRules::of(settings), rules: Rules::of(settings), settings: settings.clone() }
+    }
+
+    /// The name of the site in its tags in the volume.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.settings.name()
+    }
+}
+
+/// All sites. A name takes precedence over a wildcard, a longer wildcard over a shorter one, and `*` comes last.
+#[derive(Debug)]
+pub(crate) struct Sites {
+    all: Vec<Arc<Site>>,
+    by_name: HashMap<String, usize>,
+    /// Suffixes that begin with a dot, the longest first.
+    by_suffix: Vec<(String, usize)>,
+    of_all_others: Option<usize>,
+}
+
+impl Sites {
+    /// The sites of a configuration, in their order.
+    pub(crate) fn of(sites: &[site::Site]) -> Self {
+        let all = sites.iter().map(|site| Arc::new(Site::of(site))).collect();
+        let mut found = Self { all, by_name: HashMap::new(), by_suffix: Vec::new(), of_all_others: None };
+        for (number, site) in found.all.iter().enumerate() {
+            for host in &site.settings.hosts {
+                match host.get_ref() {
+                    HostPattern::Name(name) => {
+                        found.by_name.insert(name.clone(), number);
+                    }
+                    HostPattern::Below(suffix) => found.by_suffix.push((suffix.clone(), number)),
+                    HostPattern::Any => found.of_all_others = Some(number),
+                }
+            }
+            let aliases = site.settings.aliases.iter().map(|alias| (alias.get_ref().0.clone(), number));
+            found.by_name.extend(aliases);
+        }
+        found.by_suffix.sort_by_key(|(suffix, _)| std::cmp::Reverse(suffix.len()));
+        found
+    }
+
+    /// The site for a host, in lower case.
+    pub(crate) fn find(&self, host: &str) -> Option<&Arc<Site>> {
+        self.all.get(self.number_of(host)?)
+    }
+
+    /// Its number, in the order of the file.
+    pub(crate) fn number_of(&self, host: &str) -> Option<usize> {
+        let below = || self.by_suffix.iter().find(|(suffix, _)| host.ends_with(suffix)).map(|(_, number)| *number);
+        self.by_name.get(host).copied().or_else(below).or(self.of_all_others)
+    }
+
+    /// All of them, in the order of the file.
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Arc<Site>> {
+        self.all.iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Sites {
+    type Item = &'a Arc<Site>;
+    type IntoIter = std::slice::Iter<'a, Arc<Site>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::parse;
+
+    fn sites(text: &str) -> Sites {
+        Sites::of(&parse(text).unwrap().sites)
+    }
+
+    #[test]
+    fn a_site_without_hosts_is_for_all() {
+        let sites = sites("[[site]]\norigins = [\"http://127.0.0.1:3000\"]");
+        assert_eq!(sites.find("any.example").unwrap().key.host("any.example"), "any.example");
+    }
+
+    #[test]
+    fn a_host_finds_the_nearest_site() {
+        let text = "[[site]]\norigins = [\"http://any\"]\n[[site]]\nhosts = [\"*.b.c\"]\norigins = [\"http://below\"]\n\
+                [[site]]\nhosts = [\"*.a.b.c\"]\norigins = [\"http://deeper\"]\n\
+                [[site]]\nhosts = [\"x.b.c\", \"y.b.c\"]\naliases = [\"z\"]\norigins = [\"http://name\"]\n";
+        let found = sites(text);
+        let origin = |host: &str| found.find(host).unwrap().settings.origins[0].get_ref().to_string();
+        for (host, expected) in [
+            ("x.b.c", "http://name"),
+            ("z", "http://name"),
+            ("w.b.c", "http://below"),
+            ("v.a.b.c", "http://deeper"),
+            ("b.c", "http://any"),
+            ("xb.c", "http://any"),
+        ] {
+            assert_eq!(origin(host), expected, "{host}");
+        }
+        let site = found.find("z").unwrap();
+        assert_eq!((site.key.host("z"), site.key.host("y.b.c")), ("x.b.c", "y.b.c"));
+        assert!(sites("[[site]]\nhosts = [\"a\"]\norigins = [\"http://x\"]").find("b").is_none());
+    }
+}
