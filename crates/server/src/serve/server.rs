@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eyewall::Cache;
+use eyewall_tls::clock::{Clock, SystemClock};
 use toml::Spanned;
 
 use super::admin::Admin;
 use super::error::Error;
 use super::handle::Handle;
-use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers};
+use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers, https_port};
 use super::log::Log;
 use super::reload::{Reloaded, Reloader, Source};
 use super::shared::Shared;
@@ -34,6 +35,7 @@ pub struct Builder {
     keeps_broken: bool,
     handles_signals: bool,
     takes_sockets: bool,
+    clock: Option<Arc<dyn Clock>>,
 }
 
 /// A running server. Dropping it ends it as [`Server::stop`] does.
@@ -124,6 +126,12 @@ impl Builder {
         self
     }
 
+    /// The clock by which certificates are renewed and the keys of session tickets change, for tests. By default it is the system's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Opens the volume, binds the addresses, and starts to answer. When it returns, the server accepts connections.
     ///
     /// # Errors
@@ -162,12 +170,14 @@ impl Builder {
         let mut activated = if self.takes_sockets { Activated::from_environment()? } else { Activated::default() };
         let places = ListenPlace::all(&config.server);
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
-        let shared = Shared::new(config, &cache)?;
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let mut shared = Shared::new(config, &cache, clock)?;
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
         let server = &config.server;
         let binding = Binding::of(server, workers);
         let sockets = Sockets::bind(&places, binding, &mut inherited_sockets, &mut activated)?;
         activated.check_all_taken()?;
+        shared.begin_tls(https_port(&sockets.tls_addresses()), None)?;
         // The others belong to addresses that this process doesn't have.
         drop(inherited_sockets);
         let (workers, beginnings) = Workers::new(sockets, workers, server.limits.stream_bytes.0)?;
@@ -205,9 +215,14 @@ impl Server {
         Builder::default()
     }
 
-    /// The addresses of the network on which it listens, in the order of the configuration, with the real port instead of port 0.
+    /// The addresses of the network on which it listens for HTTP, in the order of the configuration, with the real port instead of port 0.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.reloader.workers().addresses()
+    }
+
+    /// The same for HTTPS.
+    pub fn tls_addresses(&self) -> Vec<SocketAddr> {
+        self.reloader.workers().tls_addresses()
     }
 
     /// The Unix sockets on which it listens, in the order of the configuration.

@@ -14,8 +14,16 @@ pub(super) const BACKLOG: i32 = 4096;
 /// A listening socket, before its worker runs.
 pub(super) struct ListenSocket {
     pub(super) socket: Socket,
-    /// Whether each connection begins with a PROXY header.
-    pub(super) has_proxy_header: bool,
+    pub(super) layers: Layers,
+}
+
+/// What each connection has below HTTP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Layers {
+    /// It begins with a PROXY header.
+    pub(crate) has_proxy_header: bool,
+    /// TLS, after that header.
+    pub(crate) is_tls: bool,
 }
 
 /// A socket that accepts connections.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::listener::ListenSocket;
-use super::sockets::{Binding, Bound, ListenPlace, OpenSocket, Sockets};
+use super::sockets::{Binding, Bound, ListenPlace, OpenSocket, Sockets, https_port};
 use super::stream_budget::StreamBudget;
 use crate::serve::error::Error;
 use crate::serve::shared::Shared;
@@ -53,6 +53,15 @@ pub(crate) struct Prepared {
     all: Vec<Result<u64, Bound>>,
     /// For each worker.
     added: Vec<Vec<(u64, ListenSocket)>>,
+    /// Those for HTTPS.
+    tls_addresses: Vec<SocketAddr>,
+}
+
+impl Prepared {
+    /// The port for redirects to HTTPS.
+    pub(crate) fn https_port(&self) -> Option<u16> {
+        https_port(&self.tls_addresses)
+    }
 }
 
 impl Workers {
@@ -78,6 +87,11 @@ impl Workers {
     /// With the real ports, in the order of the configuration. Empty once the server ends.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.sockets().addresses()
+    }
+
+    /// The same for HTTPS.
+    pub(crate) fn tls_addresses(&self) -> Vec<SocketAddr> {
+        self.sockets().tls_addresses()
     }
 
     /// The paths of its Unix sockets, in the order of the configuration.
@@ -127,17 +141,26 @@ impl Workers {
         let binding = binding(workers);
         let sockets = self.sockets();
         let mut present: Vec<&Bound> = sockets.all.iter().collect();
-        let mut prepared = Prepared { all: Vec::new(), added: self.orders.iter().map(|_| Vec::new()).collect() };
+        let added = self.orders.iter().map(|_| Vec::new()).collect();
+        let mut prepared = Prepared { all: Vec::new(), added, tls_addresses: Vec::new() };
         for place in places {
-            let same = present.iter().position(|bound| bound.is_for(&place.address)).map(|same| present.remove(same));
+            let mut known = present.iter().enumerate().filter(|(_, bound)| bound.is_for(&place.address));
+            // Port 0 may be that of several.
+            let same = known.clone().find(|(_, bound)| bound.layers() == place.layers).or_else(|| known.next());
+            let same = same.map(|(number, _)| number).map(|number| present.remove(number));
             let bound = match same {
-                Some(same) if same.has_proxy_header() == place.has_proxy_header => {
+                Some(same) if same.layers() == place.layers => {
+                    prepared.tls_addresses.extend(same.tls());
                     prepared.all.push(Ok(same.number));
                     continue;
                 }
-                Some(same) => same.with_proxy_header(place.has_proxy_header)?,
-                None => Bound::new(place, binding)?,
+                Some(same) => same.with_layers(place.layers)?,
+                None => match Bound::new(place, places, binding)? {
+                    Some(bound) => bound,
+                    None => continue,
+                },
             };
+            prepared.tls_addresses.extend(bound.tls());
             for (worker, added) in prepared.added.iter_mut().enumerate() {
                 added.append(&mut bound.of_worker(worker, workers)?);
             }
