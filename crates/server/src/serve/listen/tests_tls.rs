@@ -109,11 +109,11 @@ async fn a_handshake_has_the_time_of_a_head() {
 async fn a_handshake_makes_room_after_a_second_without_a_byte() {
     let connected = Https::new().connect(4 << 10, 0);
     sleep(SECOND / 2).await;
-    connected.common.connections.make_room();
+    connected.common.load().connections.make_room();
     sleep(SECOND / 4).await;
     assert!(!connected.server.is_finished());
     sleep(SECOND / 4).await;
-    connected.common.connections.make_room();
+    connected.common.load().connections.make_room();
     connected.server.await.unwrap();
 }
 
