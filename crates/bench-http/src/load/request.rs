@@ -46,7 +46,8 @@ impl Request {
         };
         let host = uri.authority().ok_or_else(|| wrong("it has no host"))?.as_str();
         // A name like localhost may have addresses of both kinds, and the servers listen at IPv4.
-        let Some(peer) = host.to_socket_addrs().ok().and_then(|addresses| addresses.min_by_key(SocketAddr::is_ipv6)) else {
+        let Some(peer) = host.to_socket_addrs().ok().and_then(|addresses| addresses.min_by_key(SocketAddr::is_ipv6))
+        else {
             return Err(wrong("its host and port lead nowhere"));
         };
         let path = address.strip_prefix(scheme).and_then(|rest| rest.strip_prefix(host)).unwrap_or("");

@@ -4,6 +4,7 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::operate::ServerPlace;
 use clap::{ArgGroup, Args, ValueEnum};
 use eyewall_server::OriginUrl;
 use eyewall_server::config::listen::ListenAddress;
@@ -31,12 +32,31 @@ Eyewall answers GET and HEAD for files, whole or in ranges. Other methods get 40
 
 A configuration file can set more: rules, keys, several sites; see docs/configuration.md.";
 
+pub(super) const RELOAD_AFTER_HELP: &str = "\
+The server reads its configuration file again and checks it. If the file has mistakes, nothing changes, and `reload` reports \
+them. Otherwise new requests have the new configuration, and requests in flight keep the old one. No request fails.
+
+Other settings of [cache], and other `workers`, `admin` and `access_log` of [server], need `eyewall upgrade` or a restart. \
+`reload` names those that differ.
+
+SIGHUP to the server does the same; its log says how it ended.";
+
+pub(super) const UPGRADE_AFTER_HELP: &str = "\
+The running process starts the program that now has its path, with the same command line. The new process gets the listening \
+sockets, reads the configuration, and works on the same volume. When it accepts connections, the old one accepts no more, \
+answers what its connections still ask, and ends after `drain_timeout` at the latest. No request fails.
+
+If the new process fails, or isn't ready within a minute, the old one goes on as before, and `upgrade` says why. A volume in \
+memory isn't handed over: the new process begins with an empty one.
+
+SIGUSR2 to the server does the same; its log says how it ended.";
+
 pub(super) const CHECK_AFTER_HELP: &str = "\
 `check` reports all mistakes at once, each with its line and column. It checks that the named folders and files exist. It \
 doesn't resolve hosts, open the volume or listen.";
 
 /// `eyewall serve`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(group = ArgGroup::new("source").required(true).multiple(true).args(["root", "origin", "config"]))]
 pub struct Serve {
     /// The configuration file (see `eyewall check`); you can add only --cache, --keep-broken and -v
@@ -118,6 +138,34 @@ impl From<LogForm> for LogFormat {
             LogForm::Json => Self::Json,
         }
     }
+}
+
+/// `eyewall reload`
+#[derive(Debug, Args)]
+pub struct Reload {
+    /// Ask this running server: the path of its socket, or `http://127.0.0.1:PORT`
+    #[arg(long, value_name = "SERVER")]
+    pub server: ServerPlace,
+    /// The file with the token, which a server at a port requires
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Write one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `eyewall upgrade`
+#[derive(Debug, Args)]
+pub struct Upgrade {
+    /// Ask this running server: the path of its socket, or `http://127.0.0.1:PORT`
+    #[arg(long, value_name = "SERVER")]
+    pub server: ServerPlace,
+    /// The file with the token, which a server at a port requires
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Write one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `eyewall check`

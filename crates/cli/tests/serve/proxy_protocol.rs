@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::common::client::{Reply, connect, parse};
 use crate::common::origin::Origin;
 use crate::common::server::Server;
+use crate::common::upgrading::Upgrading;
 
 const V1: &[u8] = b"PROXY TCP4 192.0.2.7 10.0.0.1 4660 80\r\n";
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
@@ -158,4 +159,22 @@ fn a_server_that_stops_does_not_wait_for_a_header() {
     assert_eq!(ask(&server, V1, "GET", "/", "").status, 200);
     kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_reload_begins_and_ends_it_at_an_address() {
+    let origin = Origin::counting("Cache-Control: no-store");
+    let site = format!("[[site]]\norigins = [\"{}\"]\n", origin.url());
+    let proxied = format!("proxy_protocol = [\"127.0.0.1:0\"]\n{FROM_HERE}\n{site}");
+    let upgrading = Upgrading::start(&site);
+    let text = [V1, b"GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"].concat();
+    for (settings, status) in [(&site, "400"), (&proxied, "200"), (&site, "400")] {
+        upgrading.write(settings);
+        assert_eq!(upgrading.socket.ask("POST", "/reload", &[], "").status, 200);
+        let mut client = connect(upgrading.address);
+        client.write_all(&text).unwrap();
+        let mut bytes = Vec::new();
+        let _ = client.read_to_end(&mut bytes);
+        assert!(String::from_utf8_lossy(&bytes).starts_with(&format!("HTTP/1.1 {status}")), "{bytes:?}");
+    }
 }

@@ -12,6 +12,7 @@ use crate::common::client::{Reply, parse};
 use crate::common::command::{Ended, eyewall, run};
 use crate::common::origin::Origin;
 use crate::common::server::Server;
+use crate::common::upgrading::{Upgrading, gone};
 
 struct Folder(TempDir);
 
@@ -166,4 +167,41 @@ fn a_missing_folder_is_reported() {
     let ended = run(eyewall().args(words), b"");
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("the folder of the socket"), "{}", ended.stderr);
+}
+
+#[test]
+fn it_is_added_by_a_reload_and_kept_by_upgrades() {
+    let (folder, origin) = (Folder::new(), Origin::counting("Cache-Control: no-store"));
+    let site = format!("[[site]]\norigins = [\"{}\"]\n", origin.url());
+    let mut upgrading = Upgrading::start(&site);
+    let write = |upgrading: &Upgrading, rest: &str| {
+        upgrading.write(rest);
+        let file = upgrading.folder.path().join("eyewall.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let both = format!("listen = [\"127.0.0.1:0\", \"{}\"]", folder.address());
+        std::fs::write(&file, text.replace("listen = [\"127.0.0.1:0\"]", &both)).unwrap();
+    };
+    let reload = |upgrading: &Upgrading| assert_eq!(upgrading.socket.ask("POST", "/reload", &[], "").status, 200);
+    let header = b"PROXY TCP4 192.0.2.7 10.0.0.1 4660 80\r\n";
+    write(&upgrading, &site);
+    reload(&upgrading);
+    assert_eq!(ask(&folder.socket(), "GET", "/", "").status, 200);
+    // The same socket, where connections begin with a header from now on.
+    write(&upgrading, &format!("proxy_protocol = [\"{}\"]\n{site}", folder.address()));
+    reload(&upgrading);
+    assert_eq!(ask_with(&folder.socket(), header, "GET", "/", "").status, 200);
+    // A process that fails after it has taken the socket leaves it to the one before.
+    write(&upgrading, &format!("access_log = {{ path = \"/proc/none\" }}\n{site}"));
+    assert_eq!(upgrading.try_upgrade().code, 3);
+    assert_eq!(ask_with(&folder.socket(), header, "GET", "/", "").status, 200);
+    write(&upgrading, &site);
+    upgrading.upgrade();
+    assert!(upgrading.first_ends().success());
+    assert_eq!(ask(&folder.socket(), "GET", "/", "").status, 200);
+    let second = upgrading.upgrade();
+    gone(second);
+    assert_eq!(ask(&folder.socket(), "GET", "/", "").status, 200);
+    upgrading.signal(Signal::TERM);
+    gone(upgrading.process());
+    assert!(!folder.socket().exists(), "the last process removes it");
 }

@@ -58,6 +58,15 @@ pub struct Server {
     ///
     /// Example: `4`
     pub workers: Option<Within<1, 1024>>,
+    /// Time of requests in flight when the server ends, or after an upgrade. Then Eyewall cuts them off.
+    ///
+    /// Example: `"2m"`
+    pub drain_timeout: Period,
+    /// Share the addresses with other servers of the same user, which each get a part of the connections. Otherwise an address in use is
+    /// an error.
+    ///
+    /// Example: `true`
+    pub reuse_port: bool,
     /// The log of requests. Without it, none is logged.
     pub access_log: Option<Spanned<AccessLog>>,
     /// The limits for clients.
@@ -88,6 +97,8 @@ impl Default for Server {
             proxy_protocol: Vec::new(),
             proxy_protocol_from: Vec::new(),
             workers: None,
+            drain_timeout: Period(Duration::from_secs(30)),
+            reuse_port: false,
             access_log: None,
             limits: Limits::default(),
             admin: None,

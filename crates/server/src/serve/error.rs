@@ -65,6 +65,13 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// A reload by a signal or by the administration, of a server that was started without
+    /// [`Builder::reload_from`](crate::Builder::reload_from).
+    #[error("this server was started by a program that gives it no configuration to reload; restart that program")]
+    NoSource,
+    /// No other process could take over.
+    #[error("no new process has taken over, and this one goes on as before: {0}")]
+    Upgrade(String),
     /// The system gave no thread, no runtime or no signal handler.
     #[error("can't start the server: {0}")]
     Start(#[source] io::Error),

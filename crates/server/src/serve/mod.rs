@@ -34,23 +34,28 @@ mod log;
 mod origin;
 mod proxy;
 mod purge;
+mod reload;
 mod reply;
 mod server;
 mod service;
 mod shared;
 mod simple_request;
 mod stop;
+mod supervisor;
 mod token;
 mod trusted_proxies;
 mod unix_client;
 mod unix_socket;
+mod upgrade;
 mod upkeep;
 mod volume;
 
 pub use error::Error;
 pub use handle::Handle;
 pub use origin::TlsError;
+pub use reload::Reloaded;
 pub use server::{Builder, Server};
+pub use upgrade::{Inherited, Upgraded};
 
 /// The name of this cache in `Cache-Status`.
 const NAME: &str = "Eyewall";

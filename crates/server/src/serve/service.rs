@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use eyewall_http::reuse;
 use http::header::{ALLOW, AUTHORIZATION};
@@ -37,9 +36,11 @@ struct Handlers {
 }
 
 impl Service {
-    /// Call it on the worker's thread, which has its own connections to origins.
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        let sites = shared.sites.iter().map(|site| Handlers::new(site, shared)).collect();
+    /// Call it on the worker's thread, which has its own connections to origins. The service before this one, if there is one,
+    /// gives it its connections to the origins that are still the same.
+    pub(crate) fn new(shared: &Arc<Shared>, before: Option<&Self>) -> Self {
+        let before = before.map_or(&[][..], |before| &before.sites);
+        let sites = shared.sites.iter().map(|site| Handlers::new(site, shared, before)).collect();
         Self { shared: Arc::clone(shared), sites }
     }
 
@@ -136,14 +137,15 @@ impl Route {
 }
 
 impl Handlers {
-    fn new(shared_site: &SharedSite, shared: &Shared) -> Self {
-        let SharedSite { site, files, origins, is_checked } = shared_site;
-        if let Some(origins) = origins.as_ref().filter(|_| !is_checked.swap(true, Ordering::Relaxed)) {
-            let origins = Origins::new(Arc::clone(origins));
-            tokio::spawn(async move { origins.keep_checking().await });
-        }
-        let proxy =
-            origins.as_ref().map(|origins| Arc::new(Proxy::new(site, Origins::new(Arc::clone(origins)), shared)));
+    fn new(shared_site: &SharedSite, shared: &Shared, before: &[Self]) -> Self {
+        let SharedSite { site, files, origins } = shared_site;
+        let proxy = origins.as_ref().map(|origins| {
+            let mut known = before.iter().filter_map(|before| before.proxy.as_ref()).map(|proxy| proxy.origins());
+            let same = known.find(|known| Arc::ptr_eq(known.site(), origins));
+            let origins = same.map_or_else(|| Arc::new(Origins::new(Arc::clone(origins))), Arc::clone);
+            origins.start_checking();
+            Arc::new(Proxy::new(site, origins, shared))
+        });
         Self { files: files.clone(), proxy }
     }
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::common::Common;
 use super::connection;
@@ -29,7 +30,7 @@ const DRAIN_TRIES: u32 = 40;
 /// The state of a connection, which lives as long as the connection.
 #[derive(Clone)]
 pub(super) struct Served {
-    pub(super) common: Arc<Common>,
+    pub(super) common: Arc<ArcSwap<Common>>,
     pub(super) stopping: watch::Receiver<Stop>,
     /// When the last of these is dropped, all connections have ended.
     pub(super) alive: mpsc::Sender<()>,
@@ -114,7 +115,8 @@ impl Served {
 
     /// The client that the PROXY header of a connection names.
     async fn named_client(&self, stream: &mut (impl AsyncRead + Unpin), peer: IpAddr) -> Result<IpAddr, HeaderError> {
-        if !self.common.service.trusts_proxy_header(peer) {
+        let common = self.common.load_full();
+        if !common.service.trusts_proxy_header(peer) {
             return Err(HeaderError::Untrusted);
         }
         let mut stopping = self.stopping.clone();
@@ -123,7 +125,7 @@ impl Served {
             tokio::time::sleep(FIRST_REQUEST).await;
         };
         let named = tokio::select! {
-            named = proxy_protocol::read(stream, self.common.limits.head_timeout.0) => named?,
+            named = proxy_protocol::read(stream, common.limits.head_timeout.0) => named?,
             () = stopped => return Err(HeaderError::Late(FIRST_REQUEST)),
         };
         Ok(named.map_or(peer, |named| named.ip()))
@@ -139,7 +141,7 @@ impl Served {
                 if should_log(&LOGGED) {
                     tracing::warn!(%error, "could not accept a connection; closing the connections that have been idle for longest (logged once a minute)");
                 }
-                self.common.connections.make_room();
+                self.common.load().connections.make_room();
                 tokio::time::sleep(PAUSE).await;
             }
             Lack::Other => {
@@ -152,15 +154,20 @@ impl Served {
     }
 }
 
-/// Accepts until the server is asked to stop. Then it still takes the connections that the kernel has accepted already, because
-/// their requests are in flight.
-pub(super) async fn accept(listener: Listener, served: Served) {
+/// Accepts until the server is asked to stop, or the sender of `closed` is dropped. Then it still takes the connections that the
+/// kernel has accepted already, because their requests are in flight.
+pub(super) async fn accept(listener: Listener, served: Served, mut closed: oneshot::Receiver<()>) {
     let mut stopping = served.stopping.clone();
     loop {
         let accepted = tokio::select! {
             biased;
             // An error means that all senders are gone.
-            _ = stopping.wait_for(|stop| *stop != Stop::NotYet) => break,
+            stop = stopping.wait_for(|stop| *stop != Stop::NotYet) => match stop {
+                // Another process takes the connections that wait.
+                Ok(stop) if *stop == Stop::HandedOver => return,
+                _ => break,
+            },
+            _ = &mut closed => break,
             accepted = listener.accept() => accepted,
         };
         match accepted {

@@ -43,7 +43,7 @@ impl Activated {
 
     /// # Errors
     /// [`Error::Listen`], if nobody has taken a socket: its clients would wait forever.
-    pub(super) fn check_all_taken(&self) -> Result<(), Error> {
+    pub(crate) fn check_all_taken(&self) -> Result<(), Error> {
         let Some(left) = self.0.first() else { return Ok(()) };
         let address = address_of(left).map_err(Error::Start)?;
         let words = "the service manager passed a socket of this address, which is not in `listen`; add it there, or remove it \

@@ -40,7 +40,7 @@ impl Origins {
         Self { site, clients }
     }
 
-    pub(super) fn site(&self) -> &OriginSite {
+    pub(crate) fn site(&self) -> &Arc<OriginSite> {
         &self.site
     }
 

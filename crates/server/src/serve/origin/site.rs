@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use tokio::sync::Notify;
 use toml::Spanned;
 
 use super::forwarded::HostHeader;
@@ -50,6 +52,10 @@ pub(crate) struct OriginSite {
     pub(super) settings: Settings,
     pub(super) tls: Arc<ClientConfig>,
     pub(super) health: Health,
+    /// Whether a worker checks the origins already; one is enough.
+    is_checked: AtomicBool,
+    /// Notified once no configuration has this site any more.
+    retired: Notify,
 }
 
 impl Settings {
@@ -106,6 +112,30 @@ impl OriginSite {
         let is_secure = settings.urls.iter().any(OriginUrl::is_secure);
         let tls = tls::client_config(is_secure, settings.ca_file.as_deref())?;
         let health = Health::new(settings.health, settings.urls.len());
-        Ok(Self { settings, tls, health })
+        Ok(Self { settings, tls, health, is_checked: AtomicBool::new(false), retired: Notify::new() })
+    }
+
+    /// Takes over what another site knows of the health of the same addresses.
+    pub(crate) fn take_over(&self, other: &Self) {
+        for (origin, url) in self.settings.urls.iter().enumerate() {
+            if let Some(theirs) = other.settings.urls.iter().position(|known| known == url) {
+                self.health.take_over(origin, &other.health, theirs);
+            }
+        }
+    }
+
+    /// True for the first caller, which has to check the origins.
+    pub(super) fn begins_checking(&self) -> bool {
+        !self.is_checked.swap(true, Ordering::Relaxed)
+    }
+
+    /// Ends the health checks.
+    pub(crate) fn retire(&self) {
+        // It is kept for a task that doesn't wait yet. There is at most one.
+        self.retired.notify_one();
+    }
+
+    pub(super) async fn is_retired(&self) {
+        self.retired.notified().await;
     }
 }
