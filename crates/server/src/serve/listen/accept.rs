@@ -3,7 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -34,8 +34,8 @@ pub(super) struct Served {
     pub(super) stopping: watch::Receiver<Stop>,
     /// When the last of these is dropped, all connections have ended.
     pub(super) alive: mpsc::Sender<()>,
-    /// Whether each connection begins with a PROXY header.
-    pub(super) has_proxy_header: bool,
+    /// Whether each connection begins with a PROXY header. A reload may change it.
+    pub(super) has_proxy_header: Arc<AtomicBool>,
 }
 
 /// The reason for which there is no connection.
@@ -93,7 +93,7 @@ impl Served {
 
     fn spawn(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: IpAddr) {
         let served = self.clone();
-        if !self.has_proxy_header {
+        if !self.has_proxy_header.load(Ordering::Acquire) {
             let Self { common, stopping, alive, .. } = served;
             tokio::spawn(async move {
                 connection::converse(stream, peer, common, stopping).await;

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -14,8 +16,8 @@ pub(super) const BACKLOG: i32 = 4096;
 /// A listening socket, before its worker runs.
 pub(super) struct ListenSocket {
     pub(super) socket: Socket,
-    /// Whether each connection begins with a PROXY header.
-    pub(super) has_proxy_header: bool,
+    /// Whether each connection begins with a PROXY header. A reload may change it.
+    pub(super) has_proxy_header: Arc<AtomicBool>,
 }
 
 /// A socket that accepts connections.

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use socket2::Socket;
 use toml::Spanned;
@@ -40,9 +40,10 @@ pub(super) struct Bound {
     address: ListenAddress,
     /// Each worker has duplicates of its ones. If there are fewer sockets than workers, some share one.
     sockets: Vec<Socket>,
-    has_proxy_header: bool,
-    /// The file of a Unix socket that a server has made. The last owner removes it.
-    file: Option<Arc<SocketFile>>,
+    /// Whether each connection begins with a PROXY header. Workers read it for each connection.
+    has_proxy_header: Arc<AtomicBool>,
+    /// The file of a Unix socket that a server has made.
+    file: Option<SocketFile>,
 }
 
 /// How addresses are bound.
@@ -152,15 +153,23 @@ impl Bound {
             ListenAddress::Unix(path) => {
                 let (socket, file) = unix_socket::listen(path, binding.mode.0, BACKLOG)?;
                 let bound = Self::with(place, place.address.clone(), vec![socket], binding)?;
-                Ok(Self { file: Some(Arc::new(file)), ..bound })
+                Ok(Self { file: Some(file), ..bound })
             }
         }
     }
 
     /// Binds as many sockets of the network as the workers lack, if several may have the address.
     fn with(place: &ListenPlace, address: ListenAddress, sockets: Vec<Socket>, binding: Binding) -> io::Result<Self> {
-        let (asked, has_proxy_header) = (place.address.clone(), place.has_proxy_header);
-        let mut bound = Self { number: next_number(), asked, address, sockets, has_proxy_header, file: None };
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let (asked, has_proxy_header) = (place.address.clone(), Arc::new(AtomicBool::new(place.has_proxy_header)));
+        let mut bound = Self {
+            number: LAST.fetch_add(1, Ordering::Relaxed),
+            asked,
+            address,
+            sockets,
+            has_proxy_header,
+            file: None,
+        };
         while let ListenAddress::Tcp(address) = bound.address
             && bound.sockets.len() < binding.workers
             && bound.sockets.iter().all(|socket| socket.reuse_port().unwrap_or(false))
@@ -175,30 +184,15 @@ impl Bound {
     /// Takes over the file of a socket from the process before.
     fn own_file(self, has_file: bool) -> io::Result<Self> {
         let file = match &self.address {
-            ListenAddress::Unix(path) if has_file => Some(Arc::new(SocketFile::inherited(path)?)),
+            ListenAddress::Unix(path) if has_file => Some(SocketFile::inherited(path)?),
             _ => None,
         };
         Ok(Self { file, ..self })
     }
 
-    /// The same sockets, where connections begin with a PROXY header or don't.
-    ///
-    /// # Errors
-    /// [`Error::Listen`], if there is no descriptor for one.
-    pub(super) fn with_proxy_header(&self, has_proxy_header: bool) -> Result<Self, Error> {
-        let sockets = self.sockets.iter().map(Socket::try_clone).collect::<io::Result<_>>();
-        Ok(Self {
-            number: next_number(),
-            asked: self.asked.clone(),
-            address: self.address.clone(),
-            sockets: sockets.map_err(|source| self.failed(source))?,
-            has_proxy_header,
-            file: self.file.clone(),
-        })
-    }
-
-    pub(super) fn has_proxy_header(&self) -> bool {
-        self.has_proxy_header
+    /// From now on connections begin with a PROXY header, or don't.
+    pub(super) fn set_proxy_header(&self, has_proxy_header: bool) {
+        self.has_proxy_header.store(has_proxy_header, Ordering::Release);
     }
 
     /// Whether it is bound for this address of a configuration.
@@ -214,7 +208,8 @@ impl Bound {
         let count = self.sockets.len();
         let own = (0..count.max(workers)).skip(worker).step_by(workers.max(1));
         let duplicate = |socket: &Socket| {
-            let listen_socket = ListenSocket { socket: socket.try_clone()?, has_proxy_header: self.has_proxy_header };
+            let listen_socket =
+                ListenSocket { socket: socket.try_clone()?, has_proxy_header: Arc::clone(&self.has_proxy_header) };
             Ok((self.number, listen_socket))
         };
         let duplicates: io::Result<_> = own.map(|number| duplicate(&self.sockets[number % count.max(1)])).collect();
@@ -237,9 +232,4 @@ impl Bound {
     fn failed(&self, source: io::Error) -> Error {
         Error::Listen { address: self.address.clone(), source }
     }
-}
-
-fn next_number() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    LAST.fetch_add(1, Ordering::Relaxed)
 }

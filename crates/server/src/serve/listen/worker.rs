@@ -58,7 +58,7 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
             common: Arc::new(ArcSwap::from_pointee(common)),
             stopping: stopping.clone(),
             alive,
-            has_proxy_header: false,
+            has_proxy_header: Arc::default(),
         };
         let mut worker = Worker { served, closers: HashMap::new(), accepting: JoinSet::new() };
         for (number, listener) in listeners {

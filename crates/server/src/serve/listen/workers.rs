@@ -49,10 +49,16 @@ pub(super) struct Change {
 
 /// The sockets of another configuration, bound and not used yet.
 pub(crate) struct Prepared {
-    /// In the order of the configuration; a number is that of a present one.
-    all: Vec<Result<u64, Bound>>,
+    /// In the order of the configuration.
+    all: Vec<Result<Kept, Bound>>,
     /// For each worker.
     added: Vec<Vec<(u64, ListenSocket)>>,
+}
+
+/// An address that stays bound.
+struct Kept {
+    number: u64,
+    has_proxy_header: bool,
 }
 
 impl Workers {
@@ -130,14 +136,11 @@ impl Workers {
         let mut prepared = Prepared { all: Vec::new(), added: self.orders.iter().map(|_| Vec::new()).collect() };
         for place in places {
             let same = present.iter().position(|bound| bound.is_for(&place.address)).map(|same| present.remove(same));
-            let bound = match same {
-                Some(same) if same.has_proxy_header() == place.has_proxy_header => {
-                    prepared.all.push(Ok(same.number));
-                    continue;
-                }
-                Some(same) => same.with_proxy_header(place.has_proxy_header)?,
-                None => Bound::new(place, binding)?,
-            };
+            if let Some(same) = same {
+                prepared.all.push(Ok(Kept { number: same.number, has_proxy_header: place.has_proxy_header }));
+                continue;
+            }
+            let bound = Bound::new(place, binding)?;
             for (worker, added) in prepared.added.iter_mut().enumerate() {
                 added.append(&mut bound.of_worker(worker, workers)?);
             }
@@ -150,9 +153,19 @@ impl Workers {
     pub(crate) fn change(&self, shared: &Arc<Shared>, prepared: Prepared) {
         let mut sockets = self.sockets();
         let mut before = std::mem::take(&mut sockets.all);
+        // They get the PROXY protocol once every worker knows which proxies to believe.
+        let mut with_header = Vec::new();
         for bound in prepared.all {
             match bound {
-                Ok(number) => sockets.all.extend(before.extract_if(.., |bound| bound.number == number)),
+                Ok(Kept { number, has_proxy_header }) => {
+                    let kept = before.extract_if(.., |bound| bound.number == number);
+                    if has_proxy_header {
+                        with_header.push(number);
+                        sockets.all.extend(kept);
+                    } else {
+                        sockets.all.extend(kept.inspect(|bound| bound.set_proxy_header(false)));
+                    }
+                }
                 Err(bound) => sockets.all.push(bound),
             }
         }
@@ -168,6 +181,9 @@ impl Workers {
         drop(done);
         // It fails when the last sender is dropped.
         let _ = all_done.recv();
+        for bound in self.sockets().all.iter().filter(|bound| with_header.contains(&bound.number)) {
+            bound.set_proxy_header(true);
+        }
     }
 
     fn sockets(&self) -> MutexGuard<'_, Sockets> {
