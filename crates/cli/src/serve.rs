@@ -32,7 +32,7 @@ pub(crate) fn run(cache: Option<&Path>, serve: &Serve) -> Result<Outcome, Error>
     };
     let builder = Server::builder().config(config).reload_from(source).keep_broken(serve.keep_broken);
     let builder = builder.successor(program(), std::env::args_os().skip(1).collect()).inherit(inherited);
-    let server = builder.signals(true).service(true).socket_activation(true).start()?;
+    let server = builder.signals(true).service(true).start()?;
     volume::warn_of_storage(server.cache());
     announce(&server);
     server.wait()?;

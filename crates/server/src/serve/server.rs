@@ -34,7 +34,6 @@ pub struct Builder {
     is_service: bool,
     keeps_broken: bool,
     handles_signals: bool,
-    takes_sockets: bool,
     clock: Option<Arc<dyn Clock>>,
 }
 
@@ -99,6 +98,9 @@ impl Builder {
 
     /// Whether the server is what this process is for. It then tells systemd, or another supervisor with the protocol of `sd_notify`,
     /// how it is doing, and feeds its watchdog. By default it doesn't.
+    ///
+    /// It also takes the sockets that the supervisor passes (`LISTEN_FDS`), in the place of those that it would bind for the same
+    /// addresses. [`Builder::start`] removes these variables from the environment, so call it before the program has other threads.
     pub fn service(mut self, is_service: bool) -> Self {
         self.is_service = is_service;
         self
@@ -115,14 +117,6 @@ impl Builder {
     /// kill the process. By default the server handles no signal.
     pub fn signals(mut self, handles: bool) -> Self {
         self.handles_signals = handles;
-        self
-    }
-
-    /// Whether sockets that the service manager passes (`LISTEN_FDS`) take the place of those that the server would bind. They are
-    /// chosen by their addresses. The variables are then removed from the environment, so call [`Builder::start`] before the program
-    /// has other threads. By default the server takes none.
-    pub fn socket_activation(mut self, takes: bool) -> Self {
-        self.takes_sockets = takes;
         self
     }
 
@@ -167,7 +161,7 @@ impl Builder {
             Some(cache) => cache,
             None => volume::open(&config.cache, self.keeps_broken, memory)?,
         };
-        let mut activated = if self.takes_sockets { Activated::from_environment()? } else { Activated::default() };
+        let mut activated = if self.is_service { Activated::from_environment()? } else { Activated::default() };
         let places = ListenPlace::all(&config.server);
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));

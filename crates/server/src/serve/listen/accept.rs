@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::common::Common;
 use super::connection_state::FIRST_REQUEST;
-use super::listener::{Accepted, Layers, Listener};
+use super::listener::{Accepted, Layers, LayersCell, Listener};
 use super::proxy_protocol::{self, HeaderError};
 use super::{connection, handshake};
 use crate::serve::stop::Stop;
@@ -34,7 +34,8 @@ pub(super) struct Served {
     pub(super) stopping: watch::Receiver<Stop>,
     /// When the last of these is dropped, all connections have ended.
     pub(super) alive: mpsc::Sender<()>,
-    pub(super) layers: Layers,
+    /// A reload may change them.
+    pub(super) layers: Arc<LayersCell>,
 }
 
 /// The reason for which there is no connection.
@@ -94,7 +95,7 @@ impl Served {
         let served = self.clone();
         let Self { common, stopping, alive, layers } = self.clone();
         // Several tasks, since a connection without TLS and without a PROXY header needs less memory.
-        match layers {
+        match layers.get() {
             Layers { has_proxy_header: false, is_tls: false } => tokio::spawn(async move {
                 connection::serve(stream, peer, common, stopping).await;
                 drop(alive);

@@ -11,7 +11,7 @@ use socket2::Socket;
 use toml::Spanned;
 
 use super::activation::Activated;
-use super::listener::{BACKLOG, Layers, ListenSocket, listen_at};
+use super::listener::{BACKLOG, Layers, LayersCell, ListenSocket, listen_at};
 use crate::config::listen::{ListenAddress, SocketMode};
 use crate::config::settings;
 use crate::serve::error::Error;
@@ -40,9 +40,9 @@ pub(super) struct Bound {
     address: ListenAddress,
     /// Each worker has duplicates of its ones. If there are fewer sockets than workers, some share one.
     sockets: Vec<Socket>,
-    layers: Layers,
-    /// The file of a Unix socket that a server has made. The last owner removes it.
-    file: Option<Arc<SocketFile>>,
+    layers: Arc<LayersCell>,
+    /// The file of a Unix socket that a server has made.
+    file: Option<SocketFile>,
 }
 
 /// How addresses are bound.
@@ -127,7 +127,7 @@ impl Sockets {
 
     /// Those of the network for HTTP, with the real ports.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.all.iter().filter(|bound| !bound.layers.is_tls).filter_map(Bound::tcp).collect()
+        self.all.iter().filter(|bound| !bound.layers().is_tls).filter_map(Bound::tcp).collect()
     }
 
     /// The same for HTTPS.
@@ -158,7 +158,7 @@ impl Bound {
         }
     }
 
-    fn tcp(&self) -> Option<SocketAddr> {
+    pub(super) fn tcp(&self) -> Option<SocketAddr> {
         match &self.address {
             ListenAddress::Tcp(address) => Some(*address),
             ListenAddress::Unix(_) => None,
@@ -167,7 +167,7 @@ impl Bound {
 
     /// Its address of the network, if it is for HTTPS.
     pub(super) fn tls(&self) -> Option<SocketAddr> {
-        self.tcp().filter(|_| self.layers.is_tls)
+        self.tcp().filter(|_| self.layers().is_tls)
     }
 
     fn bind(place: &ListenPlace, binding: Binding) -> io::Result<Self> {
@@ -182,14 +182,14 @@ impl Bound {
             ListenAddress::Unix(path) => {
                 let (socket, file) = unix_socket::listen(path, binding.mode.0, BACKLOG)?;
                 let bound = Self::with(place, place.address.clone(), vec![socket], binding)?;
-                Ok(Self { file: Some(Arc::new(file)), ..bound })
+                Ok(Self { file: Some(file), ..bound })
             }
         }
     }
 
     /// Binds as many sockets of the network as the workers lack, if several may have the address.
     fn with(place: &ListenPlace, address: ListenAddress, sockets: Vec<Socket>, binding: Binding) -> io::Result<Self> {
-        let (asked, layers) = (place.address.clone(), place.layers);
+        let (asked, layers) = (place.address.clone(), Arc::new(LayersCell::new(place.layers)));
         let mut bound = Self { number: next_number(), asked, address, sockets, layers, file: None };
         while let ListenAddress::Tcp(address) = bound.address
             && bound.sockets.len() < binding.workers
@@ -205,30 +205,19 @@ impl Bound {
     /// Takes over the file of a socket from the process before.
     fn own_file(self, has_file: bool) -> io::Result<Self> {
         let file = match &self.address {
-            ListenAddress::Unix(path) if has_file => Some(Arc::new(SocketFile::inherited(path)?)),
+            ListenAddress::Unix(path) if has_file => Some(SocketFile::inherited(path)?),
             _ => None,
         };
         Ok(Self { file, ..self })
     }
 
-    /// The same sockets, with other layers.
-    ///
-    /// # Errors
-    /// [`Error::Listen`], if there is no descriptor for one.
-    pub(super) fn with_layers(&self, layers: Layers) -> Result<Self, Error> {
-        let sockets = self.sockets.iter().map(Socket::try_clone).collect::<io::Result<_>>();
-        Ok(Self {
-            number: next_number(),
-            asked: self.asked.clone(),
-            address: self.address.clone(),
-            sockets: sockets.map_err(|source| self.failed(source))?,
-            layers,
-            file: self.file.clone(),
-        })
+    /// From now on connections have these layers.
+    pub(super) fn set_layers(&self, layers: Layers) {
+        self.layers.set(layers);
     }
 
     pub(super) fn layers(&self) -> Layers {
-        self.layers
+        self.layers.get()
     }
 
     /// Whether it is bound for this address of a configuration.
@@ -244,7 +233,7 @@ impl Bound {
         let count = self.sockets.len();
         let own = (0..count.max(workers)).skip(worker).step_by(workers.max(1));
         let duplicate = |socket: &Socket| {
-            let listen_socket = ListenSocket { socket: socket.try_clone()?, layers: self.layers };
+            let listen_socket = ListenSocket { socket: socket.try_clone()?, layers: Arc::clone(&self.layers) };
             Ok((self.number, listen_socket))
         };
         let duplicates: io::Result<_> = own.map(|number| duplicate(&self.sockets[number % count.max(1)])).collect();

@@ -132,7 +132,7 @@ pub(super) fn served() -> Served {
     let site = Site::new();
     let common = site.common(&format!("root = \"{}\"", site.folder.path().display()), 0);
     let common = Arc::new(ArcSwap::from_pointee(common));
-    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0, layers: Layers::default() }
+    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0, layers: Arc::default() }
 }
 
 impl Connected {

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::accept::{Served, accept};
 use super::common::Common;
 use super::connections::Connections;
-use super::listener::{Layers, ListenSocket, Listener};
+use super::listener::{ListenSocket, Listener};
 use super::stream_budget::StreamBudget;
 use super::workers::{Beginning, Change, Order};
 use crate::serve::log::Lines;
@@ -58,7 +58,7 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
             common: Arc::new(ArcSwap::from_pointee(common)),
             stopping: stopping.clone(),
             alive,
-            layers: Layers::default(),
+            layers: Arc::default(),
         };
         let mut worker = Worker { served, closers: HashMap::new(), accepting: JoinSet::new() };
         for (number, listener) in listeners {
