@@ -76,7 +76,7 @@ fn of_flags(cache: Option<&Path>, flags: &Serve) -> Result<Config, Vec<Problem>>
 fn settings(cache: Option<&Path>, flags: &Serve) -> Settings {
     let nowhere = |path: &Path| Spanned::new(0..0, path.to_owned());
     let mut settings = Settings::default();
-    settings.server.listen = flags.listen.iter().map(|address| Spanned::new(0..0, *address)).collect();
+    settings.server.listen = Some(flags.listen.iter().map(|address| Spanned::new(0..0, *address)).collect());
     settings.server.workers = flags.workers.map(|workers| Within(workers.get().into()));
     settings.server.admin = flags
         .admin
@@ -113,6 +113,9 @@ fn announce(server: &Server) {
     let mut text = String::new();
     for address in server.addresses() {
         let _ = writeln!(text, "listening on http://{address}/");
+    }
+    for address in server.tls_addresses() {
+        let _ = writeln!(text, "listening on https://{address}/");
     }
     for site in &server.config().sites {
         let _ = writeln!(text, "serving      {}", in_words(site));

@@ -42,8 +42,7 @@
 //! ```
 //!
 //! # What is absent
-//! This crate has no `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS to clients, and no command
-//! line.
+//! This crate has no `unsafe`, no memory map of its own (the engine gives pinned bytes), and no command line.
 
 #![forbid(unsafe_code)]
 
@@ -57,6 +56,7 @@ pub mod units;
 pub mod warnings;
 
 pub use config::origin_url::OriginUrl;
+pub use eyewall_tls::clock;
 pub use serve::{Builder, Error, Handle, Inherited, Reloaded, Server, TlsError, Upgraded};
 
 /// The tests compile the guide's snippet.

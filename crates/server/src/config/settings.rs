@@ -3,7 +3,7 @@
 //! Each key has a default, so a table only needs keys that differ from it. `check.rs` and `check_site.rs` have the checks that
 //! need more than one key.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use toml::Spanned;
 
 use super::names::Network;
 use super::site::Site;
+use super::tls::{Acme, ServerTls};
 use super::value::{Period, Size, SizeWithin, Window, Within};
 
 /// Size of a new volume without a given size.
@@ -33,10 +34,18 @@ pub struct Settings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Server {
-    /// Addresses to listen on. For port 0 the kernel chooses a free port.
+    /// Addresses to listen on for HTTP. For port 0 the kernel chooses a free port.
+    ///
+    /// Default: `["127.0.0.1:8080"]`, or port 80 of all addresses if a site has `tls`
     ///
     /// Example: `["0.0.0.0:80", "[::]:80"]`
-    pub listen: Vec<Spanned<SocketAddr>>,
+    pub listen: Option<Vec<Spanned<SocketAddr>>>,
+    /// Addresses to bind for HTTPS.
+    ///
+    /// Default: `[]`, or port 443 of all addresses if a site has `tls`
+    ///
+    /// Example: `["0.0.0.0:443", "[::]:443"]`
+    pub listen_tls: Option<Vec<Spanned<SocketAddr>>>,
     /// Worker threads.
     ///
     /// Default: one for each core
@@ -68,6 +77,10 @@ pub struct Server {
     ///
     /// Example: `"/etc/eyewall/purge-token"`
     pub purge_token_file: Option<Spanned<PathBuf>>,
+    /// HTTPS to clients.
+    pub tls: Option<Spanned<ServerTls>>,
+    /// Certificates from an authority, for sites with `tls = "auto"`.
+    pub acme: Option<Spanned<Acme>>,
     /// Proxies whose `X-Forwarded-For`, `-Proto` and `-Host` Eyewall believes.
     ///
     /// Example: `["127.0.0.1", "10.0.0.0/8"]`
@@ -77,7 +90,8 @@ pub struct Server {
 impl Default for Server {
     fn default() -> Self {
         Self {
-            listen: vec![Spanned::new(0..0, SocketAddr::from(([127, 0, 0, 1], 8080)))],
+            listen: None,
+            listen_tls: None,
             workers: None,
             drain_timeout: Period(Duration::from_secs(30)),
             reuse_port: false,
@@ -86,8 +100,38 @@ impl Default for Server {
             admin: None,
             purge_from: Vec::new(),
             purge_token_file: None,
+            tls: None,
+            acme: None,
             trusted_proxies: Vec::new(),
         }
+    }
+}
+
+impl Server {
+    /// The addresses for HTTP.
+    pub fn http_addresses(&self) -> &[Spanned<SocketAddr>] {
+        self.listen.as_deref().unwrap_or_default()
+    }
+
+    /// The addresses for HTTPS.
+    pub fn https_addresses(&self) -> &[Spanned<SocketAddr>] {
+        self.listen_tls.as_deref().unwrap_or_default()
+    }
+
+    /// Fills in the addresses that the operator left out.
+    pub(super) fn complete(&mut self, has_tls: bool) {
+        let addresses =
+            |addresses: &[SocketAddr]| addresses.iter().map(|address| Spanned::new(0..0, *address)).collect();
+        let all = |port| addresses(&[(Ipv4Addr::UNSPECIFIED, port).into(), (Ipv6Addr::UNSPECIFIED, port).into()]);
+        if self.listen.is_none() && self.listen_tls.is_none() {
+            if has_tls {
+                (self.listen, self.listen_tls) = (Some(all(80)), Some(all(443)));
+            } else {
+                self.listen = Some(addresses(&[(Ipv4Addr::LOCALHOST, 8080).into()]));
+            }
+        }
+        self.listen.get_or_insert_default();
+        self.listen_tls.get_or_insert_default();
     }
 }
 

@@ -13,6 +13,7 @@ use super::origin::OriginSettings;
 use super::origin_url::OriginUrl;
 use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::Rule;
+use super::tls::SiteTls;
 use super::value::{Period, Size, StatusKey, Window};
 
 /// `[[site]]`
@@ -20,6 +21,8 @@ use super::value::{Period, Size, StatusKey, Window};
 #[serde(deny_unknown_fields, default)]
 pub struct Site {
     /// Hosts of the site. `*` means all hosts that no other site names.
+    ///
+    /// Default: `["*"]`
     ///
     /// Example: `["example.org", "*.example.org"]`
     pub hosts: Vec<Spanned<HostPattern>>,
@@ -66,6 +69,20 @@ pub struct Site {
     ///
     /// Example: `true`
     pub precompressed: Option<Spanned<bool>>,
+    /// Certificates for HTTPS.
+    pub tls: Option<Spanned<SiteTls>>,
+    /// Answer requests over HTTP by a redirect to the same address over HTTPS.
+    ///
+    /// Default: `false`
+    ///
+    /// Example: `true`
+    pub redirect_to_https: Option<Spanned<bool>>,
+    /// Tell browsers over HTTPS to use nothing else for this host, for this long (RFC 6797). `"0s"` tells them to forget it.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"365d"`
+    pub hsts: Option<Spanned<Window>>,
     /// Ready-made rules, which come before those of the file.
     ///
     /// Default: none
@@ -92,6 +109,9 @@ impl Default for Site {
             symlinks: None,
             dotfiles: None,
             precompressed: None,
+            tls: None,
+            redirect_to_https: None,
+            hsts: None,
             preset: None,
             key: Key::default(),
             cache: SiteCache::default(),
@@ -130,6 +150,11 @@ impl Site {
     /// Whether Eyewall serves precompressed files in the place of plain ones.
     pub fn serves_precompressed(&self) -> bool {
         self.precompressed.as_ref().is_some_and(|yes| *yes.get_ref())
+    }
+
+    /// Whether Eyewall redirects requests over HTTP to HTTPS.
+    pub fn redirects_to_https(&self) -> bool {
+        self.redirect_to_https.as_ref().is_some_and(|yes| *yes.get_ref())
     }
 
     /// The settings for requests to its origins.

@@ -16,12 +16,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use eyewall_tls::clock::Clock;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::listen::Workers;
+use super::listen::{Address, Addresses, Workers};
 use super::shared::Shared;
 use super::supervisor::Supervisor;
+use super::tls::Tls;
 use crate::config::{Config, Problem};
 use crate::serve::error::Error;
 
@@ -35,8 +37,10 @@ const FIXED: [&str; 4] = ["cache", "server.workers", "server.admin", "server.acc
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Reloaded {
-    /// The addresses on which the server listens now, in the order of the configuration.
+    /// The addresses on which the server listens for HTTP now, in the order of the configuration.
     pub addresses: Vec<SocketAddr>,
+    /// The same for HTTPS.
+    pub tls_addresses: Vec<SocketAddr>,
     /// The settings that differ from the running ones, and that only a new process takes over, such as `cache.size`.
     pub not_reloaded: Vec<String>,
 }
@@ -45,6 +49,7 @@ pub struct Reloaded {
 pub(crate) struct Reloader {
     shared: ArcSwap<Shared>,
     workers: Workers,
+    clock: Arc<dyn Clock>,
     source: Option<Source>,
     supervisor: Supervisor,
     /// Held during a reload or an upgrade: there is one at a time.
@@ -52,8 +57,14 @@ pub(crate) struct Reloader {
 }
 
 impl Reloader {
-    pub(crate) fn new(shared: Shared, workers: Workers, source: Option<Source>, supervisor: Supervisor) -> Self {
-        Self { shared: ArcSwap::from_pointee(shared), workers, source, supervisor, turn: Mutex::default() }
+    pub(crate) fn new(
+        shared: Shared,
+        workers: Workers,
+        clock: Arc<dyn Clock>,
+        source: Option<Source>,
+        supervisor: Supervisor,
+    ) -> Self {
+        Self { shared: ArcSwap::from_pointee(shared), workers, clock, source, supervisor, turn: Mutex::default() }
     }
 
     pub(crate) fn supervisor(&self) -> Supervisor {
@@ -111,14 +122,32 @@ impl Reloader {
         let _turn = self.turn();
         let before = self.shared();
         let not_reloaded = keep_fixed(&before.config, &mut config);
-        let shared = Arc::new(before.renewed(config)?);
-        let asked = shared.config.server.listen.iter().map(|address| *address.get_ref());
-        let prepared = self.workers.prepare(asked, shared.config.server.reuse_port)?;
+        let mut shared = before.renewed(config)?;
+        let server = &shared.config.server;
+        let prepared = self.workers.prepare(&Address::all_of(server), server.reuse_port)?;
+        shared.https_port = prepared.addresses.https_port();
+        shared.tls = self.renewed_tls(&before, &shared.config)?;
+        let shared = Arc::new(shared);
         self.workers.change(&shared, prepared);
         self.shared.store(Arc::clone(&shared));
         before.retire(&shared);
-        Ok(Reloaded { addresses: self.workers.addresses(), not_reloaded })
+        let Addresses { http, https } = self.workers.addresses();
+        Ok(Reloaded { addresses: http, tls_addresses: https, not_reloaded })
     }
+
+    /// The certificates: those before, unless another one is wanted. Their own thread reads changed files.
+    fn renewed_tls(&self, before: &Shared, config: &Config) -> Result<Option<Arc<Tls>>, Error> {
+        if tls_settings(&before.config) == tls_settings(config) {
+            return Ok(before.tls.clone());
+        }
+        Ok(Tls::start(config, &self.clock)?.map(Arc::new))
+    }
+}
+
+/// All settings on which certificates depend.
+fn tls_settings(config: &Config) -> Value {
+    let sites = config.sites.iter().map(|site| json!([site.hosts, site.aliases, site.tls]));
+    json!([config.server.tls, config.server.acme, sites.collect::<Vec<_>>()])
 }
 
 /// Puts back the settings that can't change, and returns the names of those that would have.
@@ -177,7 +206,7 @@ mod tests {
         assert_eq!(changed, ["cache.scrub", "cache.size", "server.workers", "server.access_log"]);
         assert_eq!(tree(&wanted)["cache"], tree(&running)["cache"]);
         assert_eq!(wanted.server.workers.map(|workers| workers.0), Some(2));
-        assert_eq!(wanted.server.listen[0].get_ref().port(), 1, "it can change");
+        assert_eq!(wanted.server.http_addresses()[0].get_ref().port(), 1, "it can change");
         assert!(keep_fixed(&running, &mut wanted).is_empty());
     }
 }

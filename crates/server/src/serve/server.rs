@@ -6,16 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eyewall::Cache;
+use eyewall_tls::clock::{Clock, SystemClock};
 use toml::Spanned;
 
 use super::admin::Admin;
 use super::error::Error;
 use super::handle::Handle;
-use super::listen::{Binding, Listening, Sockets, Workers};
+use super::listen::{Address, Binding, Listening, Sockets, Workers};
 use super::log::Log;
 use super::reload::{Reloaded, Reloader, Source};
 use super::shared::Shared;
 use super::supervisor::Supervisor;
+use super::tls::Tls;
 use super::upgrade::{Inherited, Successor, Upgrader};
 use super::upkeep::Upkeep;
 use super::volume;
@@ -33,6 +35,7 @@ pub struct Builder {
     is_service: bool,
     keeps_broken: bool,
     handles_signals: bool,
+    clock: Option<Arc<dyn Clock>>,
 }
 
 /// A running server. Dropping it ends it as [`Server::stop`] does.
@@ -115,6 +118,12 @@ impl Builder {
         self
     }
 
+    /// The clock by which certificates are renewed and the keys of session tickets change, for tests. By default it is the system's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Opens the volume, binds the addresses, and starts to answer. When it returns, the server accepts connections.
     ///
     /// # Errors
@@ -150,18 +159,20 @@ impl Builder {
             Some(cache) => cache,
             None => volume::open(&config.cache, self.keeps_broken, memory)?,
         };
-        let listen: Vec<SocketAddr> = config.server.listen.iter().map(|address| *address.get_ref()).collect();
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
-        let shared = Shared::new(config, &cache)?;
+        let mut shared = Shared::new(config, &cache)?;
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
         let server = &config.server;
         let binding = Binding { workers, is_shared: server.reuse_port };
-        let sockets = Sockets::bind(&listen, binding, &mut inherited_sockets)?;
+        let sockets = Sockets::bind(&Address::all_of(server), binding, &mut inherited_sockets)?;
         // The others belong to addresses that this process doesn't have.
         drop(inherited_sockets);
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        shared.https_port = sockets.addresses().https_port();
+        shared.tls = Tls::start(&config, &clock)?.map(Arc::new);
         let (workers, beginnings) = Workers::new(sockets, workers, server.limits.stream_bytes.0)?;
         let handle = Handle::new();
-        let reloader = Arc::new(Reloader::new(shared, workers, self.source, supervisor));
+        let reloader = Arc::new(Reloader::new(shared, workers, clock, self.source, supervisor));
         let upgrader = Arc::new(Upgrader::new(Arc::clone(&reloader), cache.clone(), self.successor, handle.clone()));
         let admin = server.admin.as_ref();
         let bind = |settings: &Spanned<_>| Admin::bind(settings.get_ref(), &upgrader, &cache, inherited_admin);
@@ -193,9 +204,14 @@ impl Server {
         Builder::default()
     }
 
-    /// The addresses on which it listens, in the order of the configuration, with the real port instead of port 0.
+    /// The addresses on which it listens for HTTP, in the order of the configuration, with the real port instead of port 0.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.reloader.workers().addresses()
+        self.reloader.workers().addresses().http
+    }
+
+    /// The same for HTTPS.
+    pub fn tls_addresses(&self) -> Vec<SocketAddr> {
+        self.reloader.workers().addresses().https
     }
 
     /// The place of its administration: the path of a socket, or a URL.

@@ -16,6 +16,7 @@ use toml::Spanned;
 use super::error::Error;
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
+use super::tls::{CertificateStatus, Tls, policy};
 use super::token::Token;
 use crate::config::{Config, site};
 use crate::sites::{Site, Sites};
@@ -38,6 +39,12 @@ pub(crate) struct Shared {
     pub(crate) purge_token: Option<Token>,
     /// The token that requests to the administration must have; `None` if every client that can connect has access.
     pub(crate) admin_token: Option<Token>,
+    /// The certificates, once they are loaded, if a site has any.
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// Which sites share certificates.
+    pub(crate) certificate_groups: Vec<Option<usize>>,
+    /// The port for redirects to HTTPS, once it is bound.
+    pub(crate) https_port: Option<u16>,
 }
 
 /// The sources of a site's responses.
@@ -78,6 +85,9 @@ impl Shared {
         Ok(Self {
             purge_token: purge_token.map(|path| token(path)).transpose()?,
             admin_token: admin_token.map(|path| token(path)).transpose()?,
+            certificate_groups: policy::certificate_groups(&config),
+            tls: None,
+            https_port: None,
             config: Arc::new(config),
             by_host,
             sites,
@@ -95,6 +105,11 @@ impl Shared {
                 origins.retire();
             }
         }
+    }
+
+    /// The certificates of the site of this number.
+    pub(crate) fn certificates(&self, site: usize) -> Vec<CertificateStatus> {
+        self.tls.as_ref().map(|tls| tls.status(site)).unwrap_or_default()
     }
 }
 

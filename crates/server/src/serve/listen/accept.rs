@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::common::Common;
-use super::connection;
+use super::{connection, handshake};
 use crate::serve::stop::Stop;
 
 /// How long to wait after a connection could not be accepted, usually for want of descriptors.
@@ -28,6 +28,8 @@ pub(super) struct Served {
     pub(super) stopping: watch::Receiver<Stop>,
     /// When the last of these is dropped, all connections have ended.
     pub(super) alive: mpsc::Sender<()>,
+    /// Whether its clients speak TLS.
+    pub(super) is_tls: bool,
 }
 
 /// The reason for which there is no connection.
@@ -71,11 +73,22 @@ impl Lack {
 
 impl Served {
     fn serve(&self, stream: TcpStream) {
-        let Self { common, stopping, alive } = self.clone();
-        tokio::spawn(async move {
-            connection::serve(stream, common, stopping).await;
-            drop(alive);
-        });
+        // A failure only costs a delay.
+        let _ = stream.set_nodelay(true);
+        let Ok(client) = stream.peer_addr().map(|address| address.ip()) else { return };
+        let Self { common, stopping, alive, is_tls } = self.clone();
+        // Two tasks, since a connection without TLS needs less memory.
+        if is_tls {
+            tokio::spawn(async move {
+                handshake::serve(stream, client, common, stopping).await;
+                drop(alive);
+            });
+        } else {
+            tokio::spawn(async move {
+                connection::serve(stream, client, common, stopping).await;
+                drop(alive);
+            });
+        }
     }
 
     /// Reacts to the lack of a connection.

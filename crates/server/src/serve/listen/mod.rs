@@ -4,8 +4,8 @@
 //! handle, signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
 //!                            └──> worker 1: ...
 //! ```
-//! A connection is a stack. From the socket up, `write_timeout` and `read_timeout` bound its times, which `connection_state`
-//! measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses requests beyond them.
+//! A connection is a stack. From the socket up, `write_timeout`, TLS (`handshake`) and `read_timeout`; they bound its times, which
+//! `connection_state` measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses requests beyond them.
 //!
 //! The thread that waits for the end also serves the administration, if there is one.
 //!
@@ -17,8 +17,11 @@ mod common;
 mod connection;
 mod connection_state;
 mod connections;
+mod farewell;
 mod fast_path;
+mod handshake;
 mod limits;
+mod loss_check;
 mod read_buffer;
 mod read_timeout;
 mod request_line;
@@ -27,6 +30,8 @@ mod sockets;
 mod stream_budget;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_tls;
 mod tracked_body;
 mod watchdog;
 mod worker;
@@ -50,7 +55,7 @@ use super::upgrade::Upgrader;
 use crate::serve::error::Error;
 use connections::Connections;
 use signals::Signals;
-pub(crate) use sockets::{Binding, Sockets};
+pub(crate) use sockets::{Address, Addresses, Binding, Sockets};
 use stream_budget::StreamBudget;
 use worker::Together;
 pub(crate) use workers::{Beginning, Workers};

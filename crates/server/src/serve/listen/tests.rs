@@ -1,6 +1,6 @@
 //! Connections at their limits. Time is paused, and advances when no task can run.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -21,9 +21,8 @@ use tokio::time::{Instant, sleep};
 
 use super::accept::Served;
 use super::common::Common;
-use super::connection::converse;
+use super::connection;
 use super::stream_budget::StreamBudget;
-use super::{Binding, Sockets};
 use crate::config;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
@@ -32,12 +31,12 @@ use crate::serve::stop::Stop;
 use eyewall_page_cache::head::{Head, Kind};
 use eyewall_page_cache::store::Times;
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
 /// Bytes between client and server.
 const BETWEEN: usize = 4 << 10;
 
 /// A server of a folder, and a connection to it.
-struct Site {
+pub(super) struct Site {
     folder: TempDir,
     limits: Limits,
 }
@@ -50,7 +49,7 @@ struct Connected {
 }
 
 impl Site {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let limits = Limits {
             head_timeout: Period(10 * SECOND),
             idle_timeout: Period(30 * SECOND),
@@ -71,9 +70,16 @@ impl Site {
     }
 
     fn common(&self, source: &str, bytes: usize) -> Common {
+        self.common_of(source, "http", bytes, |_| ())
+    }
+
+    /// The same with something done to the shared state; `/ready` is stored under this scheme.
+    pub(super) fn common_of(&self, source: &str, scheme: &str, bytes: usize, more: impl FnOnce(&mut Shared)) -> Common {
         let cache = Options::new().size(4 << 20).anonymous().unwrap();
         let config = config::parse(&format!("[[site]]\n{source}\n")).unwrap();
-        let shared = Arc::new(Shared::new(config, &cache).unwrap());
+        let mut shared = Shared::new(config, &cache).unwrap();
+        more(&mut shared);
+        let shared = Arc::new(shared);
         let mut fields = HeaderMap::new();
         fields.insert(DATE, HeaderValue::from_static("Sun, 22 Nov 2026 10:00:00 GMT"));
         let terms = Terms {
@@ -87,7 +93,14 @@ impl Site {
         };
         let head = Head::new(Kind::Response(terms), StatusCode::OK, fields);
         let value = Bytes::from(vec![b'x'; bytes]);
-        let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
+        let kept = shared.pages.store.keep(
+            format!("{scheme}://a/ready").as_bytes(),
+            &head,
+            &[value],
+            Times::FOR_GOOD,
+            &[],
+            None,
+        );
         assert!(kept.is_some());
         let common = Common::new(&shared, None, Arc::default(), Arc::new(StreamBudget::new(0)));
         Common { limits: self.limits.clone(), ..common }
@@ -97,12 +110,8 @@ impl Site {
         let common = self.common(source, bytes);
         let (client, near) = duplex(BETWEEN);
         let (stop, stopping) = watch::channel(Stop::NotYet);
-        let server = tokio::spawn(converse(
-            near,
-            IpAddr::V4(Ipv4Addr::LOCALHOST),
-            Arc::new(ArcSwap::from_pointee(common)),
-            stopping,
-        ));
+        let common = Arc::new(ArcSwap::from_pointee(common));
+        let server = tokio::spawn(connection::serve(near, IpAddr::V4(Ipv4Addr::LOCALHOST), common, stopping));
         Connected { client, server, stop }
     }
 }
@@ -112,7 +121,7 @@ pub(super) fn served() -> Served {
     let site = Site::new();
     let common = site.common(&format!("root = \"{}\"", site.folder.path().display()), 0);
     let common = Arc::new(ArcSwap::from_pointee(common));
-    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0 }
+    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0, is_tls: false }
 }
 
 impl Connected {
@@ -351,22 +360,6 @@ async fn http_2_has_the_same_limits() {
     ended.await.unwrap().unwrap();
     connected.server.await.unwrap();
     assert_eq!(started.elapsed().as_secs(), 30, "it answers pings, and has no request");
-}
-
-#[test]
-fn all_addresses_of_both_versions_can_be_listened_at() {
-    let binding = Binding { workers: 2, is_shared: false };
-    // Another program may have the port of one version.
-    for _ in 0..10 {
-        let Ok(version_6) = Sockets::bind(&["[::]:0".parse().unwrap()], binding, &mut Vec::new()) else {
-            return println!("skipped: there is no IPv6 here");
-        };
-        let port = version_6.addresses()[0].port();
-        if Sockets::bind(&[SocketAddr::from(([0, 0, 0, 0], port))], binding, &mut Vec::new()).is_ok() {
-            return;
-        }
-    }
-    panic!("IPv6 keeps IPv4 away");
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::TcpListener;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -12,6 +11,7 @@ use tokio::task::JoinSet;
 use super::accept::{Served, accept};
 use super::common::Common;
 use super::connections::Connections;
+use super::sockets::Listener;
 use super::stream_budget::StreamBudget;
 use super::workers::{Beginning, Change, Order};
 use crate::serve::log::Lines;
@@ -54,10 +54,11 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
         drop(shared);
         // Each connection has a sender. The receiver ends when the last sender is dropped.
         let (alive, mut all_gone) = mpsc::channel::<()>(1);
-        let served = Served { common: Arc::new(ArcSwap::from_pointee(common)), stopping: stopping.clone(), alive };
+        let common = Arc::new(ArcSwap::from_pointee(common));
+        let served = Served { common, stopping: stopping.clone(), alive, is_tls: false };
         let mut worker = Worker { served, closers: HashMap::new(), accepting: JoinSet::new() };
-        for (number, listener) in listeners {
-            worker.listen(number, listener)?;
+        for listener in listeners {
+            worker.listen(listener)?;
         }
         loop {
             tokio::select! {
@@ -84,10 +85,11 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
 }
 
 impl Worker {
-    fn listen(&mut self, number: u64, listener: TcpListener) -> io::Result<()> {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
+    fn listen(&mut self, listener: Listener) -> io::Result<()> {
+        let Listener { number, socket, is_tls } = listener;
+        let listener = tokio::net::TcpListener::from_std(socket)?;
         let (closer, closed) = oneshot::channel();
-        self.accepting.spawn(accept(listener, self.served.clone(), closed));
+        self.accepting.spawn(accept(listener, Served { is_tls, ..self.served.clone() }, closed));
         self.closers.entry(number).or_default().push(closer);
         Ok(())
     }
@@ -97,8 +99,8 @@ impl Worker {
         let Change { shared, added, removed, done } = change;
         let common = self.served.common.load_full().renewed(&shared);
         self.served.common.store(Arc::new(common));
-        for (number, listener) in added {
-            if let Err(error) = self.listen(number, listener) {
+        for listener in added {
+            if let Err(error) = self.listen(listener) {
                 tracing::error!(%error, "a worker can't accept connections at a new address; other workers may");
             }
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::sockets::{Binding, Bound, Sockets};
+use super::sockets::{Address, Addresses, Binding, Bound, Listener, Sockets};
 use super::stream_budget::StreamBudget;
 use crate::serve::error::Error;
 use crate::serve::shared::Shared;
@@ -23,7 +23,7 @@ pub(crate) struct Workers {
 
 /// What a worker needs to begin.
 pub(crate) struct Beginning {
-    pub(super) listeners: Vec<(u64, TcpListener)>,
+    pub(super) listeners: Vec<Listener>,
     pub(super) orders: UnboundedReceiver<Order>,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Order {
 pub(super) struct Change {
     pub(super) shared: Arc<Shared>,
     /// Sockets to accept from in addition.
-    pub(super) added: Vec<(u64, TcpListener)>,
+    pub(super) added: Vec<Listener>,
     /// The numbers of those to close.
     pub(super) removed: Vec<u64>,
     /// Dropped once the change is in force.
@@ -50,7 +50,9 @@ pub(crate) struct Prepared {
     /// In the order of the configuration; a number is that of a present one.
     all: Vec<Result<u64, Bound>>,
     /// For each worker.
-    added: Vec<Vec<(u64, TcpListener)>>,
+    added: Vec<Vec<Listener>>,
+    /// With the real ports.
+    pub(crate) addresses: Addresses,
 }
 
 impl Workers {
@@ -74,7 +76,7 @@ impl Workers {
     }
 
     /// With the real ports, in the order of the configuration. Empty once the server ends.
-    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+    pub(crate) fn addresses(&self) -> Addresses {
         self.sockets().addresses()
     }
 
@@ -89,7 +91,7 @@ impl Workers {
     /// The first one of the function.
     pub(crate) fn each_socket(
         &self,
-        mut call: impl FnMut(SocketAddr, SocketAddr, &TcpListener) -> io::Result<()>,
+        mut call: impl FnMut(Address, SocketAddr, &TcpListener) -> io::Result<()>,
     ) -> io::Result<()> {
         self.sockets().all.iter().try_for_each(|bound| bound.each_socket(&mut call))
     }
@@ -109,24 +111,24 @@ impl Workers {
     ///
     /// # Errors
     /// [`Error::Listen`]. Nothing has changed then.
-    pub(crate) fn prepare(
-        &self,
-        addresses: impl Iterator<Item = SocketAddr>,
-        is_shared: bool,
-    ) -> Result<Prepared, Error> {
+    pub(crate) fn prepare(&self, addresses: &[Address], is_shared: bool) -> Result<Prepared, Error> {
         let workers = self.orders.len();
         let sockets = self.sockets();
         let mut present: Vec<&Bound> = sockets.all.iter().collect();
-        let mut prepared = Prepared { all: Vec::new(), added: self.orders.iter().map(|_| Vec::new()).collect() };
-        for asked in addresses {
-            if let Some(same) = present.iter().position(|bound| bound.is_for(asked)) {
-                prepared.all.push(Ok(present.remove(same).number));
+        let added = self.orders.iter().map(|_| Vec::new()).collect();
+        let mut prepared = Prepared { all: Vec::new(), added, addresses: Addresses::default() };
+        for address in addresses {
+            if let Some(same) = present.iter().position(|bound| bound.is_for(*address)) {
+                let same = present.remove(same);
+                prepared.addresses.push(address.is_tls, same.real);
+                prepared.all.push(Ok(same.number));
                 continue;
             }
-            let bound = Bound::new(asked, Binding { workers, is_shared })?;
+            let Some(bound) = Bound::new(*address, addresses, Binding { workers, is_shared })? else { continue };
             for (worker, added) in prepared.added.iter_mut().enumerate() {
                 added.append(&mut bound.of_worker(worker, workers)?);
             }
+            prepared.addresses.push(address.is_tls, bound.real);
             prepared.all.push(Err(bound));
         }
         Ok(prepared)

@@ -14,7 +14,7 @@ use http::{HeaderMap, Request, StatusCode};
 use itoa::Buffer;
 
 use super::Proxy;
-use crate::key::{CacheKey, RequestHost};
+use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::rules::Decision;
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::{NAME, fields};
@@ -61,7 +61,8 @@ impl Proxy {
             Entry::Response(hit) => hit,
             Entry::VaryIndex(vary_index) => self.fresh_variant(key.as_bytes(), request, decision, &vary_index, now)?,
         };
-        let status = write_head(&hit, now, request.is_last, head)?;
+        let hsts = self.hsts_line.as_deref().filter(|_| request.scheme == Scheme::Https);
+        let status = write_head(&hit, now, request.is_last, hsts, head)?;
         Some(FastHit { status, hit })
     }
 
@@ -131,12 +132,20 @@ fn has_simple_head(status: StatusCode) -> bool {
 }
 
 /// Writes the head with the status, and returns the status.
-fn write_head(hit: &Hit<'_>, now: SystemTime, is_last: bool, head: &mut Vec<u8>) -> Option<StatusCode> {
+fn write_head(
+    hit: &Hit<'_>,
+    now: SystemTime,
+    is_last: bool,
+    hsts: Option<&str>,
+    head: &mut Vec<u8>,
+) -> Option<StatusCode> {
     let view = HeadView::of(hit.metadata())?;
     let Kind::Response(terms) = view.kind else { return None };
     let status = view.status;
     head.clear();
     push(head, &["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason()?, "\r\n"]);
+    // Before a stored one, from before the site had `hsts`: browsers follow the first (RFC 6797, section 8.1).
+    push(head, hsts.as_slice());
     view.write_lines(head)?;
     write_freshness(Freshness::of(&terms, now), head);
     push(head, &["content-length: ", Buffer::new().format(hit.len()), "\r\n"]);

@@ -26,7 +26,7 @@ use eyewall_http::reuse;
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::settings::Settings;
 use eyewall_page_cache::visit::{Answered, Unanswered, Visit};
-use http::header::CONNECTION;
+use http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Response};
 use http_body::Body as _;
@@ -35,7 +35,7 @@ use hyper::body::Incoming;
 use super::body::Body;
 use super::origin::{Origins, ProxyError, RequestBody, asked_protocol};
 use super::shared::Shared;
-use super::{NAME, reply};
+use super::{NAME, reply, tls};
 use crate::key::CacheKey;
 use crate::sites::Site;
 use inbound::Inbound;
@@ -50,6 +50,8 @@ pub(crate) struct Proxy {
     pages: Arc<Pages>,
     /// The fields of requests that keys and rules look at.
     looked_at: Vec<HeaderName>,
+    /// The line of `Strict-Transport-Security`, for clients that use HTTPS.
+    hsts_line: Option<String>,
 }
 
 impl Proxy {
@@ -65,8 +67,11 @@ impl Proxy {
             piece_timeout: Some(origins.timeouts().piece),
             ..Settings::default()
         };
+        let hsts = tls::policy::hsts(&site.settings);
+        let hsts_line =
+            hsts.and_then(|value| Some(format!("{STRICT_TRANSPORT_SECURITY}: {}\r\n", value.to_str().ok()?)));
         let (site, settings, pages) = (Arc::clone(site), Arc::new(settings), Arc::clone(&shared.pages));
-        Self { site, settings, policy, origins, pages, looked_at }
+        Self { site, settings, policy, origins, pages, looked_at, hsts_line }
     }
 
     /// The origins, with their connections.

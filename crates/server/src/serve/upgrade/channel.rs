@@ -33,6 +33,9 @@ pub(super) enum Message {
         asked: SocketAddr,
         /// With the real port.
         address: SocketAddr,
+        /// Whether its clients speak TLS.
+        #[serde(default)]
+        is_tls: bool,
     },
     /// To the successor: the socket of the administration, with its descriptor.
     Admin(AdminPlace),
@@ -135,7 +138,7 @@ mod tests {
         let new = Channel::of(new);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (asked, address) = ("127.0.0.1:0".parse().unwrap(), listener.local_addr().unwrap());
-        old.send(&Message::Listener { asked, address }, Some(listener.as_fd())).unwrap();
+        old.send(&Message::Listener { asked, address, is_tls: false }, Some(listener.as_fd())).unwrap();
         old.send(&Message::Whole, None).unwrap();
         drop((listener, old));
         let (message, descriptor) = new.receive(Duration::from_secs(1)).unwrap();

@@ -26,6 +26,8 @@ pub(crate) struct InheritedSocket {
     pub(crate) asked: SocketAddr,
     /// With the real port.
     pub(crate) address: SocketAddr,
+    /// Whether its clients speak TLS.
+    pub(crate) is_tls: bool,
     pub(crate) listener: TcpListener,
 }
 
@@ -53,8 +55,8 @@ impl Inherited {
         let mut inherited = Self { channel, sockets: Vec::new(), admin: None, memory: None };
         loop {
             match inherited.channel.receive(TIMEOUT)? {
-                (Message::Listener { asked, address }, Some(descriptor)) => {
-                    inherited.sockets.push(InheritedSocket { asked, address, listener: descriptor.into() });
+                (Message::Listener { asked, address, is_tls }, Some(descriptor)) => {
+                    inherited.sockets.push(InheritedSocket { asked, address, is_tls, listener: descriptor.into() });
                 }
                 (Message::Admin(place), Some(listener)) => {
                     inherited.admin = Some(InheritedAdmin { place, listener });

@@ -30,6 +30,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::handle::Handle;
+use super::listen::Address;
 use super::reload::Reloader;
 use super::stop::Stop;
 use crate::serve::error::Error;
@@ -159,8 +160,8 @@ impl Upgrader {
 
     /// Sends all sockets, and waits for the answer: whether the successor has the administration, or why it failed.
     fn hand_over(&self, channel: &Channel) -> io::Result<Result<bool, String>> {
-        self.reloader.workers().each_socket(|asked, address, socket| {
-            channel.send(&Message::Listener { asked, address }, Some(socket.as_fd()))
+        self.reloader.workers().each_socket(|Address { asked, is_tls }, address, socket| {
+            channel.send(&Message::Listener { asked, address, is_tls }, Some(socket.as_fd()))
         })?;
         if let Some(admin) = &*self.admin.lock().unwrap_or_else(PoisonError::into_inner) {
             channel.send(&Message::Admin(admin.place.clone()), Some(admin.listener.as_fd()))?;
