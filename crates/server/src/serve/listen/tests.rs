@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use eyewall::Options;
+use eyewall::{Cache, Options};
 use eyewall_http::terms::{Marks, Terms};
 use http::header::DATE;
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
@@ -70,14 +70,21 @@ impl Site {
     }
 
     fn common(&self, source: &str, bytes: usize) -> Common {
-        self.common_of(source, "http", bytes, |_| ())
+        let cache = Options::new().size(4 << 20).anonymous().unwrap();
+        self.common_of(&cache, source, "http", bytes, |_| ())
     }
 
     /// The same with something done to the shared state; `/ready` is stored under this scheme.
-    pub(super) fn common_of(&self, source: &str, scheme: &str, bytes: usize, more: impl FnOnce(&mut Shared)) -> Common {
-        let cache = Options::new().size(4 << 20).anonymous().unwrap();
+    pub(super) fn common_of(
+        &self,
+        cache: &Cache,
+        source: &str,
+        scheme: &str,
+        bytes: usize,
+        more: impl FnOnce(&mut Shared),
+    ) -> Common {
         let config = config::parse(&format!("[[site]]\n{source}\n")).unwrap();
-        let mut shared = Shared::new(config, &cache).unwrap();
+        let mut shared = Shared::new(config, cache).unwrap();
         more(&mut shared);
         let shared = Arc::new(shared);
         let mut fields = HeaderMap::new();

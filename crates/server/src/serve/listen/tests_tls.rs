@@ -1,9 +1,12 @@
 //! Connections over TLS at their limits. Time is paused, and advances when no task can run.
 
+use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use eyewall::Options;
 use eyewall_tls::clock::{Clock, SystemClock};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::crypto::aws_lc_rs;
@@ -46,15 +49,22 @@ impl Https {
         Self { folder, certificate: certificate.der().clone() }
     }
 
+    /// Connections share it.
+    fn volume(&self) -> PathBuf {
+        self.folder.path().join("volume")
+    }
+
     /// A connection whose socket holds this many bytes; `/ready` has `bytes`.
     fn connect(&self, between: usize, bytes: usize) -> Connected {
         let (pem, state) = (self.folder.path().join("pem"), self.folder.path().join("state"));
         let tls = format!("tls = {{ certificate = '{}' }}\n[server.tls]\nstate = '{}'", pem.display(), state.display());
         let source = format!("hosts = [\"{HOST}\"]\norigins = [\"http://127.0.0.1:1\"]\n{tls}");
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let common = Arc::new(ArcSwap::from_pointee(Site::new().common_of(&source, "https", bytes, |shared| {
+        let cache = Options::new().size(4 << 20).survive_sigbus(true).open(self.volume()).unwrap();
+        let common = Site::new().common_of(&cache, &source, "https", bytes, |shared| {
             shared.tls = Tls::start(&shared.config, &clock).unwrap().map(Arc::new);
-        })));
+        });
+        let common = Arc::new(ArcSwap::from_pointee(common));
         let (client, near) = duplex(between);
         let (stop, stopping) = watch::channel(Stop::NotYet);
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -163,5 +173,25 @@ async fn a_client_that_takes_nothing_is_disconnected_and_a_slow_one_is_not() {
         assert_eq!(client.read_to_end(&mut Vec::new()).await.unwrap(), 0);
         connected.server.await.unwrap();
         drop(connected.stop);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_that_the_volume_loses_while_they_are_sent_are_not_made_up() {
+    const BYTES: usize = 200_000;
+    // The fast path sends the first of these, and hyper the others.
+    for fields in ["", "Range: bytes=0-\r\n"] {
+        let https = Https::new();
+        let connected = https.connect(4 << 10, BYTES);
+        let mut client = https.shake(connected.client).await;
+        client.write_all(format!("GET /ready HTTP/1.1\r\nHost: {HOST}\r\n{fields}\r\n").as_bytes()).await.unwrap();
+        head(&mut client).await;
+        File::options().write(true).open(https.volume()).unwrap().set_len(0).unwrap();
+        let mut body = Vec::new();
+        let ended = client.read_to_end(&mut body).await;
+        // Without `close_notify`, and with too few bytes.
+        assert!(ended.is_err() && (1..BYTES).contains(&body.len()), "{fields}: {} bytes, {ended:?}", body.len());
+        assert!(body.iter().all(|byte| *byte == b'x'), "{fields}");
+        connected.server.await.unwrap();
     }
 }
