@@ -10,7 +10,7 @@
 //!   answers what its connections still ask
 //!   ends
 //! ```
-//! `docs/decisions/0026-handing-over-by-a-channel.md` says why it is done so.
+//! `docs/decisions/0025-handing-over-by-a-channel.md` says why it is done so.
 //!
 //! Both accept from the same sockets, so that a connection that waits in the kernel is taken by one of them. Both work on the same
 //! volume, as any processes may; the descriptor of a volume in memory goes with the sockets. If the successor fails, ends or is late, the running process ends it, and goes on as before.
