@@ -15,8 +15,9 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The response of the server.
 #[derive(Serialize, Deserialize)]
-struct Reloaded {
+struct Report {
     addresses: Vec<String>,
+    tls_addresses: Vec<String>,
     not_reloaded: Vec<String>,
 }
 
@@ -25,7 +26,7 @@ pub(crate) fn run(reload: &Reload) -> Result<Outcome, Error> {
     let bodies = ask(&reload.server, reload.token_file.as_deref(), &[post], TIMEOUT)?;
     let malformed =
         |source: serde_json::Error| Error::NoServer { server: reload.server.to_string(), source: source.into() };
-    let reloaded: Reloaded = serde_json::from_slice(bodies.concat().as_slice()).map_err(malformed)?;
+    let reloaded: Report = serde_json::from_slice(bodies.concat().as_slice()).map_err(malformed)?;
     if reload.json {
         output::json_to_stdout(&reloaded)?;
         return Ok(Outcome::Done);
@@ -33,6 +34,9 @@ pub(crate) fn run(reload: &Reload) -> Result<Outcome, Error> {
     output::text_to_stdout(|stdout| {
         for address in &reloaded.addresses {
             writeln!(stdout, "listening on http://{address}/")?;
+        }
+        for address in &reloaded.tls_addresses {
+            writeln!(stdout, "listening on https://{address}/")?;
         }
         Ok(())
     })?;

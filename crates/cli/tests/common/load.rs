@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use rustls::ClientConfig;
+
+use super::https::connect_by;
 use super::origin::Origin;
 
 /// The paths whose responses are stored.
@@ -84,6 +87,29 @@ pub(crate) fn clear(server: SocketAddr) -> Box<Connect> {
     })
 }
 
+/// Connections over TLS, for the host `test`.
+pub(crate) fn tls(server: SocketAddr, config: ClientConfig) -> Box<Connect> {
+    let config = Arc::new(config);
+    Box::new(move || {
+        let stream = connect_by(Arc::clone(&config), server, "test")?;
+        stream.sock.set_nodelay(true)?;
+        Ok(Box::new(stream) as Box<dyn Connection>)
+    })
+}
+
+impl Counts {
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            requests: self.requests + other.requests,
+            hits: self.hits + other.hits,
+            lost_hits: self.lost_hits + other.lost_hits,
+            connections: self.connections + other.connections,
+            failures: self.failures + other.failures,
+            told: [self.told, other.told].concat(),
+        }
+    }
+}
+
 impl Load {
     /// Starts clients; all together send about `rate` requests a second, or as many as they can if that is zero.
     pub(crate) fn start(clients: u32, rate: u32, connect: Box<Connect>) -> Self {
@@ -113,17 +139,8 @@ impl Load {
 
     pub(crate) fn end(self) -> Counts {
         self.shared.has_ended.store(true, Ordering::Relaxed);
-        let mut all = Counts::default();
-        for client in self.clients {
-            let counts = client.join().expect("it doesn't panic");
-            all.requests += counts.requests;
-            all.hits += counts.hits;
-            all.lost_hits += counts.lost_hits;
-            all.connections += counts.connections;
-            all.failures += counts.failures;
-            all.told.extend(counts.told);
-        }
-        all
+        let counts = self.clients.into_iter().map(|client| client.join().expect("it doesn't panic"));
+        counts.fold(Counts::default(), Counts::and)
     }
 }
 

@@ -14,6 +14,8 @@ use super::server::Server;
 
 pub(crate) struct Upgrading {
     pub(crate) address: SocketAddr,
+    /// For HTTPS, if it listens for that.
+    pub(crate) tls_address: Option<SocketAddr>,
     pub(crate) socket: Socket,
     pub(crate) folder: TempDir,
     /// The first process, until it has been waited for.
@@ -37,7 +39,9 @@ impl Upgrading {
         let mut command = Command::new(program);
         command.env_remove("EYEWALL_CACHE").args(["serve", "--config"]).arg(file);
         let first = Server::spawn(set_up(&mut command));
-        Self { address: first.address, socket, folder, first: Some(first), processes: Vec::new() }
+        let tls_address = first.announced.lines().find_map(|line| line.strip_prefix("listening on https://"));
+        let tls_address = tls_address.and_then(|line| line.strip_suffix('/')?.parse().ok());
+        Self { address: first.address, tls_address, socket, folder, first: Some(first), processes: Vec::new() }
     }
 
     /// The link to the program that the server starts.

@@ -1,8 +1,10 @@
 //! A server whose configuration and processes change under load: no request fails, no byte is wrong, and no stored page is lost.
 //!
-//! With `EYEWALL_SOAK` it takes some minutes: 20 reloads and 10 upgrades in at least a million requests, 5,000 a second.
+//! With `EYEWALL_SOAK` it takes some minutes: 20 reloads and 10 upgrades in at least a million requests, 5,000 a second, half of them
+//! over TLS.
 
 use crate::common::client::get;
+use crate::common::https::Authority;
 use crate::common::load::{self, Load};
 use crate::common::origin::Origin;
 use crate::common::upgrading::Upgrading;
@@ -25,33 +27,54 @@ impl Plan {
     }
 }
 
+/// A server whose sites speak HTTP and HTTPS.
+struct Changing {
+    authority: Authority,
+    origin: Origin,
+    other: Origin,
+}
+
+impl Changing {
+    fn text(&self, workers: u64, has_other: bool) -> String {
+        let state = self.authority.path("state");
+        // Each text has new certificates.
+        let site = self.authority.site("test", &self.origin.url(), "");
+        let other = if has_other { self.authority.site("other", &self.other.url(), "") } else { String::new() };
+        let state = state.display();
+        format!("workers = {workers}\nlisten_tls = [\"127.0.0.1:0\"]\n[server.tls]\nstate = '{state}'\n{other}{site}")
+    }
+}
+
 #[test]
 fn reloads_and_upgrades_under_load_are_not_noticed() {
     let plan = Plan::get();
-    let (origin, other) = (load::origin(), Origin::counting(""));
-    let site = format!("[[site]]\nhosts = [\"test\"]\norigins = [\"{}\"]\n", origin.url());
-    let more = format!("{site}[[site]]\nhosts = [\"other\"]\norigins = [\"{}\"]\n", other.url());
-    let mut upgrading = Upgrading::start(&format!("workers = 2\n{site}"));
+    let changing = Changing { authority: Authority::new(), origin: load::origin(), other: Origin::counting("") };
+    let mut upgrading = Upgrading::start(&changing.text(2, false));
+    let (clear, tls) = (upgrading.address, upgrading.tls_address.unwrap());
     for page in 0..load::PAGES {
-        while !get(upgrading.address, &format!("/page/{page}")).is_hit() {}
+        let target = format!("/page/{page}");
+        while !get(clear, &target).is_hit() {}
+        while !changing.authority.get(tls, "test", &target).is_hit() {}
     }
-    let clients = Load::start(plan.clients, plan.rate, load::clear(upgrading.address));
+    let (clients, rate) = (plan.clients / 2, plan.rate / 2);
+    let config = changing.authority.config(&["http/1.1"]);
+    let loads = [load::clear(clear), load::tls(tls, config)].map(|connect| Load::start(clients, rate, connect));
     let changes = plan.reloads + plan.upgrades;
+    let wait = || loads.iter().for_each(|load| load.wait_for(plan.requests / changes / 2));
     for number in 0..changes {
-        clients.wait_for(plan.requests / changes);
+        wait();
         // The upgrades are spread among the reloads.
         if number * plan.upgrades % changes < plan.upgrades {
-            let workers = 1 + number % 3;
-            upgrading.write(&format!("workers = {workers}\n{site}"));
+            upgrading.write(&changing.text(1 + number % 3, false));
             upgrading.upgrade();
         } else {
-            upgrading.write(if number % 2 == 0 { &more } else { &site });
+            upgrading.write(&changing.text(2, number % 2 == 0));
             let reply = upgrading.socket.ask("POST", "/reload", &[], "");
             assert_eq!(reply.status, 200, "{}", reply.text());
         }
     }
-    clients.wait_for(plan.requests / changes);
-    let counts = clients.end();
+    wait();
+    let counts = loads.map(Load::end).into_iter().fold(load::Counts::default(), load::Counts::and);
     println!(
         "{} reloads, {} upgrades, {} requests on {} connections, {} hits, {} hits lost, {} failures",
         plan.reloads,

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use crate::common::admin::{Socket, json};
 use crate::common::client::{Reply, ask, connect, parse, send};
 use crate::common::command::{eyewall, run};
+use crate::common::https::Authority;
 use crate::common::load::{self, Load};
 use crate::common::origin::{Origin, respond};
 use crate::common::server::Server;
@@ -192,6 +193,32 @@ fn addresses_come_and_go() {
     while TcpStream::connect(addresses[1]).is_ok() {}
     assert!(ask_kept(&mut kept, "test", "/").ends_with('1'), "its connections go on");
     assert_eq!(ask(first, "GET", "/", &[]).text(), "1");
+}
+
+#[test]
+fn a_site_gets_https_while_the_server_runs() {
+    let (origin, authority) = (Origin::counting("Cache-Control: max-age=60"), Authority::new());
+    let reloading = Reloading::start(&site("*", &origin, ""));
+    let [clear, secure] = [site("other", &origin, ""), authority.site("test", &origin.url(), "hsts = \"1h\"\n")];
+    reloading.write(&format!("{clear}{secure}[server.tls]\nstate = '{}'\n", authority.path("state").display()));
+    let text = std::fs::read_to_string(reloading.file()).unwrap();
+    let text = text.replace("workers = 2", "workers = 2\nlisten_tls = [\"127.0.0.1:0\"]");
+    std::fs::write(reloading.file(), &text).unwrap();
+    let address =
+        |reloaded: Value| -> SocketAddr { serde_json::from_value(reloaded["tls_addresses"][0].clone()).unwrap() };
+    let secured = address(reloading.reload());
+    let reply = authority.get(secured, "test", "/");
+    assert!(reply.status == 200 && !reply.field("strict-transport-security").is_empty(), "{reply:?}");
+    let connected = authority.connect(secured, "test").unwrap();
+
+    // Another certificate, of another file.
+    let other = authority.issue("other.pem", &["test"]);
+    let text = text.replace("/test.pem", "/other.pem");
+    assert!(text.contains(other.to_str().unwrap()));
+    std::fs::write(reloading.file(), text).unwrap();
+    assert_eq!(address(reloading.reload()), secured);
+    assert_eq!(authority.get(secured, "test", "/").status, 200);
+    drop(connected);
 }
 
 #[test]

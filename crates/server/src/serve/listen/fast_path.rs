@@ -114,6 +114,19 @@ struct Unsent {
     _open: BusyGuard,
 }
 
+impl Advance {
+    /// For a request that isn't simple, which begins with these bytes.
+    fn of_other(length: Length, bytes: &[u8], state: &ConnectionState) -> Self {
+        // If hyper has not seen a request yet, it could take these bytes for the beginning of HTTP/2.
+        let is_preface = state.taken() > 0 && bytes.starts_with(b"PRI ");
+        match length {
+            _ if is_preface => Self::Granted(Grant::End),
+            Length::TooLarge => Self::TooLarge,
+            length => Self::Granted(Grant::of(length, state)),
+        }
+    }
+}
+
 impl Grant {
     fn of(length: Length, state: &ConnectionState) -> Self {
         match length {
@@ -244,15 +257,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         let mut room = [const { MaybeUninit::uninit() }; simple_request::FIELDS_MAX];
         let (mut request, head_bytes) = match simple_request::read(buffer.bytes(), &mut room) {
             Parsed::Partial => return Ok(Advance::Nothing),
-            Parsed::Other(length) => {
-                // If hyper has not seen a request yet, it could take these bytes for the beginning of HTTP/2.
-                let is_preface = state.taken() > 0 && buffer.bytes().starts_with(b"PRI ");
-                return Ok(match length {
-                    _ if is_preface => Advance::Granted(Grant::End),
-                    Length::TooLarge => Advance::TooLarge,
-                    length => Advance::Granted(Grant::of(length, state)),
-                });
-            }
+            Parsed::Other(length) => return Ok(Advance::of_other(length, buffer.bytes(), state)),
             Parsed::Simple(request, head_bytes) => (request, head_bytes),
         };
         let granted = Grant::of(Length::Bytes(head_bytes as u64), state);

@@ -67,14 +67,15 @@ pub(super) async fn serve(
     connection::converse(stream, arrival, connected, common, stopping).await;
 }
 
-/// Reads the client's first message. A server that stops waits for it as long as for a first request.
+/// Reads the client's first message. A server that stops waits for it as long as for a first
+/// request; after a handover, as long as for a head.
 async fn greeting<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     stopping: &mut watch::Receiver<Stop>,
 ) -> io::Result<StartHandshake<S>> {
     let stopped = async {
         // An error means that all senders are gone.
-        let _ = stopping.wait_for(|stop| *stop != Stop::NotYet).await;
+        let _ = stopping.wait_for(|stop| *stop > Stop::HandedOver).await;
         sleep(FIRST_REQUEST).await;
     };
     tokio::select! {

@@ -63,6 +63,7 @@ pub(crate) struct OpenSocket<'a> {
     pub(crate) address: &'a ListenAddress,
     /// Whether a server has made its file.
     pub(crate) has_file: bool,
+    pub(crate) is_tls: bool,
     pub(crate) socket: &'a Socket,
 }
 
@@ -101,7 +102,8 @@ impl Sockets {
         for place in places {
             // The sockets of one address; port 0 may have several addresses.
             let asked = &place.address;
-            let first = inherited.iter().find(|socket| *asked == socket.asked || *asked == socket.address);
+            let known = inherited.iter().filter(|socket| *asked == socket.asked || *asked == socket.address);
+            let first = known.min_by_key(|socket| socket.is_tls != place.layers.is_tls);
             let bound = match first.map(|socket| (socket.address.clone(), socket.has_file)) {
                 Some((address, has_file)) => {
                     let taken = inherited.extract_if(.., |socket| socket.address == address);
@@ -242,8 +244,9 @@ impl Bound {
 
     /// Calls a function for each socket.
     pub(super) fn each_socket(&self, call: &mut impl FnMut(OpenSocket<'_>) -> io::Result<()>) -> io::Result<()> {
-        let (asked, address, has_file) = (&self.asked, &self.address, self.file.is_some());
-        self.sockets.iter().try_for_each(|socket| call(OpenSocket { asked, address, has_file, socket }))
+        let (asked, address, has_file, is_tls) =
+            (&self.asked, &self.address, self.file.is_some(), self.layers().is_tls);
+        self.sockets.iter().try_for_each(|socket| call(OpenSocket { asked, address, has_file, is_tls, socket }))
     }
 
     /// Notes whether another process has the socket.

@@ -38,6 +38,9 @@ pub(super) enum Message {
         /// Whether a server has made its file, which it removes at its end.
         #[serde(default)]
         has_file: bool,
+        /// Whether its clients speak TLS.
+        #[serde(default)]
+        is_tls: bool,
     },
     /// To the successor: the socket of the administration, with its descriptor.
     Admin(AdminPlace),
@@ -141,7 +144,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (asked, told) = ("127.0.0.1:0".parse().unwrap(), ListenAddress::Tcp(address));
-        let message = Message::Listener { asked, address: told.clone(), has_file: false };
+        let message = Message::Listener { asked, address: told.clone(), has_file: false, is_tls: false };
         old.send(&message, Some(listener.as_fd())).unwrap();
         old.send(&Message::Whole, None).unwrap();
         drop((listener, old));

@@ -30,6 +30,8 @@ pub(crate) struct InheritedSocket {
     pub(crate) address: ListenAddress,
     /// Whether a server has made its file.
     pub(crate) has_file: bool,
+    /// Whether its clients speak TLS.
+    pub(crate) is_tls: bool,
     pub(crate) socket: Socket,
 }
 
@@ -57,8 +59,9 @@ impl Inherited {
         let mut inherited = Self { channel, sockets: Vec::new(), admin: None, memory: None };
         loop {
             match inherited.channel.receive(TIMEOUT)? {
-                (Message::Listener { asked, address, has_file }, Some(descriptor)) => {
-                    inherited.sockets.push(InheritedSocket { asked, address, has_file, socket: descriptor.into() });
+                (Message::Listener { asked, address, has_file, is_tls }, Some(descriptor)) => {
+                    let socket = descriptor.into();
+                    inherited.sockets.push(InheritedSocket { asked, address, has_file, is_tls, socket });
                 }
                 (Message::Admin(place), Some(listener)) => {
                     inherited.admin = Some(InheritedAdmin { place, listener });

@@ -10,6 +10,8 @@
 //!   answers what its connections still ask
 //!   ends
 //! ```
+//! `docs/decisions/0026-handing-over-by-a-channel.md` says why it is done so.
+//!
 //! Both accept from the same sockets, so that a connection that waits in the kernel is taken by one of them. Both work on the same
 //! volume, as any processes may; the descriptor of a volume in memory goes with the sockets. If the successor fails, ends or is late, the running process ends it, and goes on as before.
 
@@ -169,9 +171,9 @@ impl Upgrader {
 
     /// Sends all sockets, and waits for the answer: whether the successor has the administration, or why it failed.
     fn hand_over(&self, channel: &Channel) -> io::Result<Result<bool, String>> {
-        self.reloader.workers().each_socket(|OpenSocket { asked, address, has_file, socket }| {
+        self.reloader.workers().each_socket(|OpenSocket { asked, address, has_file, is_tls, socket }| {
             let (asked, address) = (asked.clone(), address.clone());
-            channel.send(&Message::Listener { asked, address, has_file }, Some(socket.as_fd()))
+            channel.send(&Message::Listener { asked, address, has_file, is_tls }, Some(socket.as_fd()))
         })?;
         if let Some(admin) = &*self.admin.lock().unwrap_or_else(PoisonError::into_inner) {
             channel.send(&Message::Admin(admin.place.clone()), Some(admin.listener.as_fd()))?;
