@@ -53,6 +53,7 @@ mod purge_soft;
 mod query;
 mod remembered_failures;
 mod retried;
+mod rewriting;
 mod rules;
 mod scrubbed;
 mod several_origins;

@@ -10,6 +10,7 @@ use http::header::{
 use toml::Spanned;
 
 use super::check_path::file;
+use super::check_rewrite;
 use super::compression::SiteCompression;
 use super::names::{Glob, HostPattern};
 use super::origin::OriginSettings;
@@ -61,6 +62,7 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
     ttl_order(site.cache.ttl_min.as_ref(), site.cache.ttl_max.as_ref(), faults);
     for rule in site.rule.iter().filter(|rule| !rule.span().is_empty()) {
         check_rule(rule, faults);
+        check_rewrite::rewriting(rule, site, faults);
     }
     if let Some(beyond) = site.rule.get(RULES_MAX) {
         let message = format!("this site has {} rules, with those of its preset", site.rule.len());
@@ -195,6 +197,9 @@ fn check_rule(found: &Spanned<Rule>, faults: &mut Vec<Fault>) {
             ("bypass", rule.bypass.is_some(), "use `no_store`"),
             ("ignore_cookies", !rule.ignore_cookies.is_empty(), "remove it"),
             ("ignore_reload", rule.ignore_reload.is_some(), "remove it"),
+            ("redirect", rule.redirect.is_some(), "remove it"),
+            ("set_request_headers", !rule.set_request_headers.is_empty(), "use `set_headers`"),
+            ("remove_request_headers", !rule.remove_request_headers.is_empty(), "use `remove_headers`"),
         ];
         for (name, _, instead) in decided_before.into_iter().filter(|(_, is_given, _)| *is_given) {
             let message = format!("`{name}` applies before the response has a type and a status");
@@ -247,6 +252,16 @@ fn does_anything(rule: &Rule) -> bool {
         || rule.compress.is_some()
         || !rule.strip_response.is_empty()
         || !rule.tags.is_empty()
+        || rewrites(rule)
+}
+
+fn rewrites(rule: &Rule) -> bool {
+    rule.redirect.is_some()
+        || !rule.set_headers.is_empty()
+        || !rule.add_headers.is_empty()
+        || !rule.remove_headers.is_empty()
+        || !rule.set_request_headers.is_empty()
+        || !rule.remove_request_headers.is_empty()
 }
 
 /// Checks paths without wildcards against the other conditions of the rule on the path.

@@ -15,6 +15,7 @@
 
 mod check;
 mod check_path;
+mod check_rewrite;
 mod check_site;
 pub mod compression;
 mod messages;
@@ -24,6 +25,7 @@ pub mod origin_url;
 pub mod presets;
 mod problem;
 mod read;
+pub mod redirect;
 pub mod rule;
 pub mod settings;
 pub mod site;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use eyewall_http::reuse;
-use http::header::{ALLOW, AUTHORIZATION};
+use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
@@ -17,9 +17,10 @@ use super::proxy::fast_path::FastHit;
 use super::shared::{Shared, SharedSite};
 use super::simple_request::SimpleRequest;
 use super::trusted_proxies::Forwarded;
-use super::{fields, purge, reply};
+use super::{fields, log, purge, reply};
 use crate::config::names::Network;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
+use crate::rules::Rules;
 use crate::sites::Sites;
 
 /// The part of a worker that all its connections share.
@@ -109,7 +110,11 @@ impl Service {
             Ok(key) => key,
             Err(error) => return refused(error),
         };
-        handlers.answer(Request::from_parts(parts, body), key, client).await
+        let request = Request::from_parts(parts, body);
+        if site.rules.rewrite() {
+            return Box::pin(handlers.answer_by_rules(&site.rules, request, key, client)).await;
+        }
+        handlers.answer(request, key, client).await
     }
 }
 
@@ -141,6 +146,25 @@ impl Handlers {
         Self { files: files.clone(), proxy }
     }
 
+    /// Answers for a site with rules that redirect, or change fields on their way.
+    async fn answer_by_rules(
+        &self,
+        rules: &Rules,
+        request: Request<Incoming>,
+        key: CacheKey,
+        client: IpAddr,
+    ) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let decision = rules.of_request(&key, &parts);
+        let mut response = match decision.redirect(&key) {
+            Some((status, location)) => redirect(status, &location),
+            None => self.answer(Request::from_parts(parts, body), key, client).await,
+        };
+        log::note_cache_status(&mut response);
+        decision.rewrite_response(&mut response);
+        response
+    }
+
     async fn answer(&self, request: Request<Incoming>, key: CacheKey, client: IpAddr) -> Response<Body> {
         let files = self.files.as_ref().filter(|_| reuse::is_answerable(request.method()));
         let (parts, body) = request.into_parts();
@@ -163,6 +187,15 @@ impl Handlers {
 
 fn refused(error: KeyError) -> Response<Body> {
     reply::error(error.status(), &error.to_string())
+}
+
+/// The response of a rule with `redirect`. Only its status says whether it may be stored.
+fn redirect(status: StatusCode, location: &str) -> Response<Body> {
+    let mut fields = HeaderMap::new();
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static(reply::TEXT));
+    // It is ASCII without control characters.
+    fields.extend(HeaderValue::from_str(location).ok().map(|location| (LOCATION, location)));
+    reply::response(status, fields, Body::whole(reply::error_text(status, "the address is another one")))
 }
 
 fn method_not_allowed() -> Response<Body> {

@@ -56,7 +56,7 @@ impl Proxy {
         parts.headers = self.received(request, &self.looked_at);
         let key = CacheKey::of(&self.site.key, host, request.scheme, &parts).ok()?;
         let decision = self.site.rules.of_request(&key, &parts);
-        if decision.bypass.is_some() {
+        if decision.bypass.is_some() || decision.redirects() {
             return None;
         }
         let now = SystemTime::now();
@@ -73,9 +73,11 @@ impl Proxy {
             && let Some((coding, form)) = self.fresh_form(key, &view, request)?
         {
             let status = write_head(view, Some(coding), form.len(), now, request.is_last, head)?;
+            decision.rewrite_head(status, head);
             return hit.is_intact().then_some(FastHit { status, hit: form });
         }
         let status = write_head(view, None, hit.len(), now, request.is_last, head)?;
+        decision.rewrite_head(status, head);
         Some(FastHit { status, hit })
     }
 
@@ -141,6 +143,7 @@ impl Proxy {
         let names = vary_index.name_lists().next()?;
         let mut fields = self.received(request, names);
         decision.drop_ignored_cookies(&mut fields);
+        decision.rewrite_request(&mut fields);
         let variant = Variant::of(names, &fields);
         let key = vary_index.key_of(key, &variant);
         match self.fresh_entry(&key, now)? {

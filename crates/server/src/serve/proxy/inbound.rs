@@ -34,6 +34,7 @@ impl Inbound {
     pub(super) fn new(proxy: &Arc<Proxy>, parts: &mut Parts, key: CacheKey, client: IpAddr) -> Self {
         let decision = proxy.site.rules.of_request(&key, parts);
         decision.drop_ignored_cookies(&mut parts.headers);
+        decision.rewrite_request(&mut parts.headers);
         let rules = decision.matched();
         Self { proxy: Arc::clone(proxy), key, rules, client }
     }
