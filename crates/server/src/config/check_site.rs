@@ -59,6 +59,8 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
         }
     }
     ignored_cookies(found, faults);
+    error_pages(site, faults);
+    languages(site, faults);
     ttl_order(site.cache.ttl_min.as_ref(), site.cache.ttl_max.as_ref(), faults);
     for rule in site.rule.iter().filter(|rule| !rule.span().is_empty()) {
         check_rule(rule, faults);
@@ -82,6 +84,38 @@ fn ignored_cookies(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
             format!("the cookie `{name}` is part of the key, but also ignored"),
             hint,
         ));
+    }
+}
+
+fn error_pages(site: &Site, faults: &mut Vec<Fault>) {
+    for (status, path) in site.error_page.iter().filter(|(status, _)| !status.0.is_error()) {
+        let message = format!("{status} is not the status of an error");
+        faults.push(Fault::new(path.span(), message, "give 400 to 599, 4xx or 5xx"));
+    }
+    let without = |missing: &str| format!("`intercept_errors` has no effect without `{missing}`");
+    if let Some(intercepts) = &site.intercept_errors {
+        if site.error_page.is_empty() {
+            faults.push(Fault::absence(intercepts.span(), without("error_page"), "give pages, or remove it"));
+        } else if site.origins.is_empty() {
+            faults.push(Fault::absence(intercepts.span(), without("origins"), "remove it"));
+        }
+    }
+}
+
+fn languages(site: &Site, faults: &mut Vec<Fault>) {
+    let Some(found) = &site.accept_language else { return };
+    let languages = found.get_ref();
+    if languages.is_empty() {
+        faults.push(Fault::absence(found.span(), "`accept_language` is empty", "name a language, or remove it"));
+    }
+    for (index, tag) in languages.iter().enumerate() {
+        if languages[..index].iter().any(|before| before.0.eq_ignore_ascii_case(&tag.0)) {
+            faults.push(Fault::new(found.span(), format!("`accept_language` has {tag} twice"), "remove one"));
+        }
+    }
+    if site.origins.is_empty() {
+        let hint = "remove it: files have no variants by language";
+        faults.push(Fault::absence(found.span(), "`accept_language` has no effect without `origins`", hint));
     }
 }
 

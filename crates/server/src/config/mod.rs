@@ -18,6 +18,7 @@ mod check_path;
 mod check_rewrite;
 mod check_site;
 pub mod compression;
+pub mod language;
 mod messages;
 pub mod names;
 pub mod origin;

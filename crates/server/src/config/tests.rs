@@ -232,3 +232,26 @@ fn a_redirect_that_can_not_be_is_refused() {
     let late = "[[site.rule]]\nstatus = [404]\nredirect = \"/\"\nset_request_headers = { X-A = \"1\" }\n";
     is_refused(&with_site(late), &["`redirect` applies before", "`set_request_headers` applies before"]);
 }
+
+#[test]
+fn error_pages_are_for_errors() {
+    for (text, words) in [
+        ("error_page = { 200 = \"/x\" }", "200 is not the status of an error"),
+        ("error_page = { 404 = \"x\" }", "`x` is not a path"),
+        ("intercept_errors = true", "`intercept_errors` has no effect without `error_page`"),
+    ] {
+        is_refused(&with_site(&format!("{text}\n")), &[words]);
+    }
+}
+
+#[test]
+fn the_languages_of_a_site_are_tags_each_once() {
+    for (text, words) in [
+        ("[]", "`accept_language` is empty"),
+        ("[\"de\", \"DE\"]", "has DE twice"),
+        ("[\"de_AT\"]", "`de_AT` is not a language"),
+        ("[\"*\"]", "`*` is not a language"),
+    ] {
+        is_refused(&with_site(&format!("accept_language = {text}\n")), &[words]);
+    }
+}

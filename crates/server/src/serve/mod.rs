@@ -25,6 +25,7 @@
 mod admin;
 mod body;
 mod error;
+mod error_pages;
 mod fields;
 mod files;
 mod handle;

@@ -17,11 +17,10 @@ use super::proxy::fast_path::FastHit;
 use super::shared::{Shared, SharedSite};
 use super::simple_request::SimpleRequest;
 use super::trusted_proxies::Forwarded;
-use super::{fields, log, purge, reply};
+use super::{error_pages, fields, log, purge, reply};
 use crate::config::names::Network;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
-use crate::rules::Rules;
-use crate::sites::Sites;
+use crate::sites::{Site, Sites};
 
 /// The part of a worker that all its connections share.
 pub(crate) struct Service {
@@ -111,8 +110,8 @@ impl Service {
             Err(error) => return refused(error),
         };
         let request = Request::from_parts(parts, body);
-        if site.rules.rewrite() {
-            return Box::pin(handlers.answer_by_rules(&site.rules, request, key, client)).await;
+        if site.rules.rewrite() || !site.error_pages.is_empty() {
+            return Box::pin(handlers.answer_rewritten(site, request, key, client)).await;
         }
         handlers.answer(request, key, client).await
     }
@@ -137,29 +136,40 @@ impl Route {
 impl Handlers {
     fn new(shared_site: &SharedSite, shared: &Shared) -> Self {
         let SharedSite { site, files, origins, is_checked } = shared_site;
-        if let Some(origins) = origins.as_ref().filter(|_| !is_checked.swap(true, Ordering::Relaxed)) {
+        let is_first = origins.is_some() && !is_checked.swap(true, Ordering::Relaxed);
+        if let Some(origins) = origins.as_ref().filter(|_| is_first) {
             let origins = Origins::new(Arc::clone(origins));
             tokio::spawn(async move { origins.keep_checking().await });
         }
         let proxy =
             origins.as_ref().map(|origins| Arc::new(Proxy::new(site, Origins::new(Arc::clone(origins)), shared)));
+        if let Some(proxy) = proxy.as_ref().filter(|_| is_first && !site.error_pages.is_empty()) {
+            tokio::spawn(error_pages::keep_fetching(Arc::clone(proxy)));
+        }
         Self { files: files.clone(), proxy }
     }
 
-    /// Answers for a site with rules that redirect, or change fields on their way.
-    async fn answer_by_rules(
+    /// Answers for a site with error pages, or with rules that redirect or change fields on their way.
+    async fn answer_rewritten(
         &self,
-        rules: &Rules,
+        site: &Site,
         request: Request<Incoming>,
         key: CacheKey,
         client: IpAddr,
     ) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        let decision = rules.of_request(&key, &parts);
+        let decision = site.rules.of_request(&key, &parts);
+        let takes_pages = error_pages::takes_pages(&parts.headers);
         let mut response = match decision.redirect(&key) {
             Some((status, location)) => redirect(status, &location),
             None => self.answer(Request::from_parts(parts, body), key, client).await,
         };
+        if takes_pages
+            && let Some(path) = error_pages::page_for(&site.error_pages, &response)
+            && let Some(page) = error_pages::find(path, self.files.as_deref(), self.proxy.as_ref()).await
+        {
+            response = error_pages::with_page(response, page);
+        }
         log::note_cache_status(&mut response);
         decision.rewrite_response(&mut response);
         response

@@ -69,6 +69,9 @@ impl Proxy {
             }
         };
         let view = HeadView::of(hit.metadata())?;
+        if view.status.as_u16() >= 400 && self.site.error_pages.replaces(view.status) {
+            return None;
+        }
         if view.compressible.is_some()
             && let Some((coding, form)) = self.fresh_form(key, &view, request)?
         {
@@ -102,7 +105,7 @@ impl Proxy {
     /// The fields of a simple request with these names, as far as a client may set them.
     fn received(&self, request: &SimpleRequest<'_>, names: &[http::HeaderName]) -> HeaderMap {
         let mut fields = request.fields_of(names);
-        if !fields.is_empty() {
+        if !fields.is_empty() || !self.site.key.languages().is_empty() {
             fields::receive(&mut fields, &self.site.key, request.is_from_trusted_proxy);
         }
         fields
