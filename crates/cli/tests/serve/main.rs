@@ -65,6 +65,7 @@ mod slow_bodies;
 mod slow_client;
 mod slow_origin;
 mod stale_when_unreachable;
+mod stale_windows;
 mod starting;
 mod stopping;
 mod targets;
