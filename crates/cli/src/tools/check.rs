@@ -5,9 +5,11 @@ use std::io::Write as _;
 
 use eyewall_server::config::Spanned;
 use eyewall_server::config::compression::Compress;
+use eyewall_server::config::listen::ListenAddress;
+use eyewall_server::config::origin::Http2;
 use eyewall_server::config::settings::{CACHE_SIZE_DEFAULT, Limits, LogFormat};
 use eyewall_server::config::site::Symlinks;
-use eyewall_server::config::{Config, Problem, Site, Volume, load, rule, site};
+use eyewall_server::config::{Config, Problem, Server, Site, Volume, load, rule, site};
 use eyewall_server::units;
 use serde::Serialize;
 
@@ -71,7 +73,7 @@ fn in_words(config: &Config) -> String {
 fn server(paper: &mut Paper, config: &Config) {
     let server = &config.server;
     paper.title("server");
-    paper.line("listen", &list(server.listen.iter().map(|address| format!("http://{}", address.get_ref()))));
+    paper.line("listen", &list(server.listen.iter().map(|address| listener(server, address.get_ref()))));
     let workers = server.workers.map_or_else(|| "one for each core".to_owned(), |workers| workers.0.to_string());
     paper.line("workers", &workers);
     let Limits { header_count, header_bytes, head_timeout, idle_timeout, body_bytes_max, .. } = &server.limits;
@@ -123,6 +125,20 @@ fn server(paper: &mut Paper, config: &Config) {
     let token = server.purge_token_file.as_ref().map(|_| "with a token".to_owned());
     let ways: Vec<String> = networks.into_iter().chain(token).collect();
     paper.line("PURGE", &if ways.is_empty() { "closed".to_owned() } else { ways.join(", or ") });
+}
+
+fn listener(server: &Server, address: &ListenAddress) -> String {
+    let shown = match address {
+        ListenAddress::Tcp(address) => format!("http://{address}"),
+        ListenAddress::Unix(_) => format!("{address} with mode {}", server.socket_mode),
+    };
+    let has_header = server.proxy_protocol.iter().any(|other| other.get_ref() == address);
+    let proxies = match address {
+        _ if !has_header => String::new(),
+        ListenAddress::Tcp(_) => format!(" by the PROXY protocol from {}", list(&server.proxy_protocol_from)),
+        ListenAddress::Unix(_) => " by the PROXY protocol".to_owned(),
+    };
+    shown + &proxies
 }
 
 fn volume(paper: &mut Paper, cache: &Volume) {
@@ -185,7 +201,13 @@ fn origins(paper: &mut Paper, site: &Site) {
     let tries = units::counted(settings.retries.0, "retry", "retries");
     let connect = units::duration(settings.connect_timeout.0);
     let answer = units::duration(settings.timeout.0);
-    paper.line("", &format!("{connect} to connect, {answer} to answer, {tries}; Host: {}", settings.host_header));
+    let http2 = match settings.http2 {
+        Http2::Auto => "",
+        Http2::Always => "; HTTP/2",
+        Http2::Never => "; HTTP/1.1",
+    };
+    paper
+        .line("", &format!("{connect} to connect, {answer} to answer, {tries}; Host: {}{http2}", settings.host_header));
     if let Some(health) = &settings.health {
         paper.line("", &format!("health check {} every {}", health.path, units::duration(health.interval.0)));
     }

@@ -19,6 +19,7 @@ mod check_rewrite;
 mod check_site;
 pub mod compression;
 pub mod language;
+pub mod listen;
 mod messages;
 pub mod names;
 pub mod origin;

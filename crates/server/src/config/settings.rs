@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::listen::{ListenAddress, SocketMode};
 use super::names::Network;
 use super::site::Site;
 use super::value::{Period, Size, SizeWithin, Window, Within};
@@ -33,16 +34,39 @@ pub struct Settings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Server {
-    /// Addresses to listen on. For port 0 the kernel chooses a free port.
+    /// Addresses to listen on, or Unix sockets (`unix:/run/eyewall/http.sock`). For port 0 the kernel chooses a free port.
     ///
     /// Example: `["0.0.0.0:80", "[::]:80"]`
-    pub listen: Vec<Spanned<SocketAddr>>,
+    pub listen: Vec<Spanned<ListenAddress>>,
+    /// Permissions of the Unix sockets in `listen`, in octal digits. A process needs write permission to connect.
+    ///
+    /// Default: `"600"`
+    ///
+    /// Example: `"660"`
+    pub socket_mode: SocketMode,
+    /// Addresses of `listen` whose connections begin with a PROXY protocol header, of version 1 or 2.
+    ///
+    /// Example: `["0.0.0.0:8081"]`
+    pub proxy_protocol: Vec<Spanned<ListenAddress>>,
+    /// Proxies whose PROXY headers Eyewall believes. It closes other connections at the addresses of `proxy_protocol`.
+    ///
+    /// Example: `["10.0.0.7"]`
+    pub proxy_protocol_from: Vec<Network>,
     /// Worker threads.
     ///
     /// Default: one for each core
     ///
     /// Example: `4`
     pub workers: Option<Within<1, 1024>>,
+    /// Time of requests in flight when the server ends, or after an upgrade. Then Eyewall cuts them off.
+    ///
+    /// Example: `"2m"`
+    pub drain_timeout: Period,
+    /// Share the addresses with other servers of the same user, which each get a part of the connections. Otherwise an address in use is
+    /// an error.
+    ///
+    /// Example: `true`
+    pub reuse_port: bool,
     /// The log of requests. Without it, none is logged.
     pub access_log: Option<Spanned<AccessLog>>,
     /// The limits for clients.
@@ -68,8 +92,13 @@ pub struct Server {
 impl Default for Server {
     fn default() -> Self {
         Self {
-            listen: vec![Spanned::new(0..0, SocketAddr::from(([127, 0, 0, 1], 8080)))],
+            listen: vec![Spanned::new(0..0, SocketAddr::from(([127, 0, 0, 1], 8080)).into())],
+            socket_mode: SocketMode(0o600),
+            proxy_protocol: Vec::new(),
+            proxy_protocol_from: Vec::new(),
             workers: None,
+            drain_timeout: Period(Duration::from_secs(30)),
+            reuse_port: false,
             access_log: None,
             limits: Limits::default(),
             admin: None,

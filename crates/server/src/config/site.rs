@@ -32,7 +32,8 @@ pub struct Site {
     ///
     /// Example: `["www.example.org"]`
     pub aliases: Vec<Spanned<HostName>>,
-    /// Servers with the same content. If an address has a path, Eyewall puts it before the path of each request.
+    /// Servers with the same content: `http://`, `https://`, or `unix:` with the path of a socket. If an address has a path
+    /// (`unix:/run/app.sock:/path`), Eyewall puts it before the path of each request.
     ///
     /// Default: `[]`
     ///

@@ -131,6 +131,23 @@ fn who_administers_is_from_here_and_known() {
 }
 
 #[test]
+fn sockets_have_folders_and_proxies_have_addresses() {
+    let socket = "[server]\nlisten = [\"unix:/nowhere/at/all/http.sock\"]\n";
+    is_refused(&with_site(socket), &["the folder of the socket"]);
+    is_refused(&with_site("[server]\nlisten = [\"unix:http.sock\"]\n"), &["is not the path of a socket"]);
+    is_refused(&with_site("[server]\nsocket_mode = \"999\"\n"), &["is not a mode"]);
+    let proxies = |proxy_protocol: &str, from: &str| {
+        let listen = "[server]\nlisten = [\"10.0.0.1:80\", \"unix:/tmp/http.sock\"]";
+        with_site(&format!("{listen}\nproxy_protocol = [{proxy_protocol}]\nproxy_protocol_from = [{from}]\n"))
+    };
+    assert_eq!(proxies("\"10.0.0.1:80\", \"unix:/tmp/http.sock\"", "\"10.0.0.7\""), [""; 0]);
+    assert_eq!(proxies("\"unix:/tmp/http.sock\"", ""), [""; 0]);
+    is_refused(&proxies("\"10.0.0.1:81\"", "\"10.0.0.7\""), &["which is not in `listen`"]);
+    is_refused(&proxies("\"10.0.0.1:80\"", ""), &["nobody may connect to 10.0.0.1:80"]);
+    is_refused(&proxies("", "\"10.0.0.7\""), &["`proxy_protocol_from` has no effect"]);
+}
+
+#[test]
 fn a_site_of_a_thousand_rules_is_too_much() {
     let text = "[[site.rule]]\nno_store = true\n".repeat(129);
     is_refused(&with_site(&text), &["259:1 this site has 129 rules"]);

@@ -114,7 +114,7 @@ mod tests {
             ("*", "en"),
             ("*, de;q=0.5", "de"),
             ("", "en"),
-            (",;q=,de;;,-", "de"),
+            (",;q=,de,-,", "de"),
         ] {
             assert_eq!(chosen(&["en", "de", "fr", "pt-BR"], &[accepted]), expected, "{accepted}");
         }

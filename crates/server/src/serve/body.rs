@@ -10,9 +10,10 @@ use eyewall_page_cache::body::BodyStream;
 use eyewall_page_cache::cached_body::CachedBody;
 use eyewall_page_cache::upstream::BoxError;
 use http_body::{Frame, SizeHint};
-use hyper::body::Incoming;
 
-/// How far hyper reads ahead on a connection to an origin. 80 to 90 KiB were measured.
+use super::origin::ResponseBody;
+
+/// How far hyper reads ahead on an HTTP/1.1 connection to an origin. 80 to 90 KiB were measured.
 const READ_AHEAD: u64 = 88 << 10;
 
 /// The body of a response.
@@ -20,7 +21,7 @@ pub(crate) struct Body(State);
 
 enum State {
     /// A body of the page cache, or the text of an error.
-    Cached(CachedBody<Incoming>),
+    Cached(CachedBody<ResponseBody>),
     /// A file of a folder.
     File(eyewall_files::Body),
 }
@@ -30,7 +31,7 @@ pub(crate) enum Backlog {
     /// Almost none: the body is in the volume, or in a file.
     None,
     /// The bytes that the connection to the origin has read ahead.
-    Origin,
+    Origin(u64),
     /// These, and a share of the bytes for all readers.
     Stream(Weak<BodyStream>),
 }
@@ -50,15 +51,17 @@ impl Body {
 
     pub(crate) fn backlog(&self) -> Backlog {
         match &self.0 {
-            State::Cached(body) if body.is_passed() => Backlog::Origin,
-            State::Cached(body) => body.stream().map_or(Backlog::None, Backlog::Stream),
+            State::Cached(body) => match body.upstream_body() {
+                Some(upstream) => Backlog::Origin(upstream.read_ahead_max().unwrap_or(READ_AHEAD)),
+                None => body.stream().map_or(Backlog::None, Backlog::Stream),
+            },
             State::File(_) => Backlog::None,
         }
     }
 }
 
-impl From<CachedBody<Incoming>> for Body {
-    fn from(body: CachedBody<Incoming>) -> Self {
+impl From<CachedBody<ResponseBody>> for Body {
+    fn from(body: CachedBody<ResponseBody>) -> Self {
         Self(State::Cached(body))
     }
 }
@@ -68,7 +71,7 @@ impl Backlog {
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::None => 0,
-            Self::Origin => READ_AHEAD,
+            Self::Origin(bytes) => *bytes,
             Self::Stream(stream) => stream.upgrade().map_or(0, |stream| stream.bytes_per_reader(READ_AHEAD)),
         }
     }

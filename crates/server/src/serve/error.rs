@@ -1,11 +1,11 @@
 //! Errors of starting and running a server.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::origin::TlsError;
 use crate::config::Problem;
+use crate::config::listen::ListenAddress;
 use crate::units::counted;
 
 /// Why a server could not be started.
@@ -22,7 +22,7 @@ pub enum Error {
     #[error("can't listen on {address}: {source}")]
     Listen {
         /// The address of the configuration.
-        address: SocketAddr,
+        address: ListenAddress,
         /// The system's error.
         source: io::Error,
     },
@@ -65,6 +65,13 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// A reload by a signal or by the administration, of a server that was started without
+    /// [`Builder::reload_from`](crate::Builder::reload_from).
+    #[error("this server was started by a program that gives it no configuration to reload; restart that program")]
+    NoSource,
+    /// No other process could take over.
+    #[error("no new process has taken over, and this one goes on as before: {0}")]
+    Upgrade(String),
     /// The system gave no thread, no runtime or no signal handler.
     #[error("can't start the server: {0}")]
     Start(#[source] io::Error),

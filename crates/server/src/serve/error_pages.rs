@@ -3,7 +3,7 @@
 //! A page comes from the site's folder, or from its origin. The cache keeps a page of the origin like any other response, and one
 //! worker asks for it again and again, so that it is there when the origin is not. It is sent however old it is.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use http::header::{
@@ -74,25 +74,32 @@ pub(super) fn with_page(error: Response<Body>, page: Response<Body>) -> Response
     Response::from_parts(head, body)
 }
 
-/// Asks the origin for the error pages of a site, without end.
-pub(super) async fn keep_fetching(proxy: Arc<Proxy>) {
+/// Asks the origin for the error pages of a site, until nothing else uses its proxy.
+pub(super) async fn keep_fetching(proxy: Weak<Proxy>) {
     let mut wait = AFTER_FAILURE;
     loop {
-        let mut is_complete = true;
-        for path in proxy.error_pages().paths() {
-            let Ok(target) = path.parse::<Uri>() else { continue };
-            let fetched = match proxy.fetch_error_page(target).await {
-                // The cache stores a page whose body somebody reads.
-                Some(page) if page.status() == StatusCode::OK => page.into_body().collect().await.is_ok(),
-                _ => false,
-            };
-            if !fetched {
-                tracing::debug!(path, "an error page could not be fetched");
-            }
-            is_complete &= fetched;
-        }
+        let Some(is_complete) = fetch(&proxy).await else { return };
         wait = if is_complete { EVERY } else { wait };
         tokio::time::sleep(wait).await;
         wait = if is_complete { AFTER_FAILURE } else { EVERY.min(wait * 2) };
     }
+}
+
+/// Asks for each page. Returns whether all came; `None` if the proxy is gone.
+async fn fetch(proxy: &Weak<Proxy>) -> Option<bool> {
+    let proxy = proxy.upgrade()?;
+    let mut is_complete = true;
+    for path in proxy.error_pages().paths() {
+        let Ok(target) = path.parse::<Uri>() else { continue };
+        let is_fetched = match proxy.fetch_error_page(target).await {
+            // The cache stores a page whose body somebody reads.
+            Some(page) if page.status() == StatusCode::OK => page.into_body().collect().await.is_ok(),
+            _ => false,
+        };
+        if !is_fetched {
+            tracing::debug!(path, "an error page could not be fetched");
+        }
+        is_complete &= is_fetched;
+    }
+    Some(is_complete)
 }

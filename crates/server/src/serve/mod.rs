@@ -9,6 +9,7 @@
 //!     purge/  PURGE, and the targets of purges
 //!     files/  --root: the files of a folder, by `eyewall-files`
 //!     proxy/  --origin: the site's rules for the page cache     origin/
+//! reload      another configuration in the same process     upgrade/   another process takes over     supervisor   systemd
 //! upkeep      a thread for the upkeep of the volume
 //! admin/      purges and status, for operators
 //! ```
@@ -35,21 +36,28 @@ mod log;
 mod origin;
 mod proxy;
 mod purge;
+mod reload;
 mod reply;
 mod server;
 mod service;
 mod shared;
 mod simple_request;
 mod stop;
+mod supervisor;
 mod token;
 mod trusted_proxies;
+mod unix_client;
+mod unix_socket;
+mod upgrade;
 mod upkeep;
 mod volume;
 
 pub use error::Error;
 pub use handle::Handle;
 pub use origin::TlsError;
+pub use reload::Reloaded;
 pub use server::{Builder, Server};
+pub use upgrade::{Inherited, Upgraded};
 
 /// The name of this cache in `Cache-Status`.
 const NAME: &str = "Eyewall";

@@ -17,6 +17,7 @@ use super::proxy::fast_path::FastHit;
 use super::shared::{Shared, SharedSite};
 use super::simple_request::SimpleRequest;
 use super::trusted_proxies::Forwarded;
+use super::unix_client::is_unix;
 use super::{error_pages, fields, log, purge, reply};
 use crate::config::names::Network;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
@@ -36,9 +37,11 @@ struct Handlers {
 }
 
 impl Service {
-    /// Call it on the worker's thread, which has its own connections to origins.
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        let sites = shared.sites.iter().map(|site| Handlers::new(site, shared)).collect();
+    /// Call it on the worker's thread, which has its own connections to origins. The service before this one, if there is one,
+    /// gives it its connections to the origins that are still the same.
+    pub(crate) fn new(shared: &Arc<Shared>, before: Option<&Self>) -> Self {
+        let before = before.map_or(&[][..], |before| &before.sites);
+        let sites = shared.sites.iter().map(|site| Handlers::new(site, shared, before)).collect();
         Self { shared: Arc::clone(shared), sites }
     }
 
@@ -67,7 +70,12 @@ impl Service {
 
     /// Whether this address is that of a trusted proxy.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
-        Network::any_has(self.trusted_proxies(), address)
+        is_unix(address) || Network::any_has(self.trusted_proxies(), address)
+    }
+
+    /// Whether a PROXY header from this address counts.
+    pub(crate) fn trusts_proxy_header(&self, address: IpAddr) -> bool {
+        is_unix(address) || Network::any_has(&self.shared.config.server.proxy_protocol_from, address)
     }
 
     /// The networks of trusted proxies.
@@ -134,17 +142,18 @@ impl Route {
 }
 
 impl Handlers {
-    fn new(shared_site: &SharedSite, shared: &Shared) -> Self {
-        let SharedSite { site, files, origins, is_checked } = shared_site;
-        let is_first = origins.is_some() && !is_checked.swap(true, Ordering::Relaxed);
-        if let Some(origins) = origins.as_ref().filter(|_| is_first) {
-            let origins = Origins::new(Arc::clone(origins));
-            tokio::spawn(async move { origins.keep_checking().await });
-        }
-        let proxy =
-            origins.as_ref().map(|origins| Arc::new(Proxy::new(site, Origins::new(Arc::clone(origins)), shared)));
-        if let Some(proxy) = proxy.as_ref().filter(|_| is_first && !site.error_pages.is_empty()) {
-            tokio::spawn(error_pages::keep_fetching(Arc::clone(proxy)));
+    fn new(shared_site: &SharedSite, shared: &Shared, before: &[Self]) -> Self {
+        let SharedSite { site, files, origins, fetches_pages } = shared_site;
+        let proxy = origins.as_ref().map(|origins| {
+            let mut known = before.iter().filter_map(|before| before.proxy.as_ref()).map(|proxy| proxy.origins());
+            let same = known.find(|known| Arc::ptr_eq(known.site(), origins));
+            let origins = same.map_or_else(|| Arc::new(Origins::new(Arc::clone(origins))), Arc::clone);
+            origins.start_checking();
+            Arc::new(Proxy::new(site, origins, shared))
+        });
+        let has_pages = !site.error_pages.is_empty();
+        if let Some(proxy) = proxy.as_ref().filter(|_| has_pages && !fetches_pages.swap(true, Ordering::Relaxed)) {
+            tokio::spawn(error_pages::keep_fetching(Arc::downgrade(proxy)));
         }
         Self { files: files.clone(), proxy }
     }

@@ -12,6 +12,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
 use super::simple_request::SimpleRequest;
+use super::unix_client::is_unix;
 use crate::config::names::Network;
 use crate::key::Scheme;
 
@@ -81,7 +82,7 @@ fn real_client<'a>(trusted: &[Network], proxy: IpAddr, values: impl Iterator<Ite
     for name in values.flat_map(|value| value.rsplit(|byte| *byte == b',')) {
         match address_of(name) {
             // A loopback address in the field is not an address of this machine.
-            Some(named) if !named.is_loopback() || address.is_loopback() => address = named,
+            Some(named) if !named.is_loopback() || address.is_loopback() || is_unix(address) => address = named,
             // `unknown`, the path of a socket, nothing at all.
             _ => return RealClient { address, is_known: false },
         }
@@ -100,6 +101,7 @@ fn address_of(name: &[u8]) -> Option<IpAddr> {
         .or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()))
         .ok()
         .map(|address| address.to_canonical())
+        .filter(|address| !address.is_unspecified())
 }
 
 fn scheme_of(name: &[u8]) -> Scheme {

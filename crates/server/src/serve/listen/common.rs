@@ -17,11 +17,15 @@ use super::tracked_body::TrackedBody;
 use crate::config::settings::Limits;
 use crate::serve::log::{self, Lines, LoggedRequest};
 use crate::serve::service::Service;
+use crate::serve::shared::Shared;
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::trusted_proxies;
 
-/// The state that all connections of a worker share.
+/// The state that all connections of a worker share, by one configuration. A reload makes another one of it: a request has the same
+/// one from its beginning to its end.
 pub(super) struct Common {
+    /// The number of reloads before it.
+    pub(super) generation: u64,
     pub(super) service: Service,
     pub(super) limits: Limits,
     pub(super) log: Option<Lines>,
@@ -32,6 +36,29 @@ pub(super) struct Common {
 }
 
 impl Common {
+    /// Call it on the worker's thread.
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        log: Option<Lines>,
+        connections: Arc<Connections>,
+        budget: Arc<StreamBudget>,
+    ) -> Self {
+        let limits = shared.config.server.limits.clone();
+        Self { generation: 0, service: Service::new(shared, None), limits, log, connections, budget }
+    }
+
+    /// The same by another configuration.
+    pub(super) fn renewed(&self, shared: &Arc<Shared>) -> Self {
+        Self {
+            generation: self.generation + 1,
+            service: Service::new(shared, Some(&self.service)),
+            limits: shared.config.server.limits.clone(),
+            log: self.log.clone(),
+            connections: Arc::clone(&self.connections),
+            budget: Arc::clone(&self.budget),
+        }
+    }
+
     /// Whether a simple request is within the limits.
     pub(super) fn takes(&self, request: &SimpleRequest<'_>, head_bytes: usize) -> bool {
         head_bytes as u64 <= self.limits.header_bytes.0 && request.field_count() as u64 <= self.limits.header_count.0

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http::{StatusCode, Version};
+use arc_swap::ArcSwap;
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -39,22 +41,15 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Answers the requests of a connection until it ends, exceeds a limit, or is asked to stop.
-pub(super) async fn serve(stream: TcpStream, common: Arc<Common>, stopping: watch::Receiver<Stop>) {
-    // A failure only costs a delay.
-    let _ = stream.set_nodelay(true);
-    let Ok(client) = stream.peer_addr() else { return };
-    converse(stream, client.ip(), common, stopping).await;
-}
-
-/// The same on any stream.
 pub(super) async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: IpAddr,
-    common: Arc<Common>,
+    common: Arc<ArcSwap<Common>>,
     mut stopping: watch::Receiver<Stop>,
 ) {
     let state = Arc::new(ConnectionState::new());
-    let _registered = common.connections.register(&state);
+    let begun = common.load_full();
+    let _registered = begun.connections.register(&state);
     poll_fn(|context| {
         state.wake_by(context.waker());
         Poll::Ready(())
@@ -63,8 +58,9 @@ pub(super) async fn converse(
     let interim = Arc::new(Interim::default());
     let answer = {
         let (common, state, interim) = (Arc::clone(&common), Arc::clone(&state), Arc::clone(&interim));
-        service_fn(move |request| {
-            let (common, open, interim) = (Arc::clone(&common), state.open(), Arc::clone(&interim));
+        service_fn(move |request: Request<Incoming>| {
+            let (common, open, interim) = (common.load_full(), state.open(), Arc::clone(&interim));
+            let (state, is_http1) = (Arc::clone(&state), request.version() < Version::HTTP_2);
             async move {
                 // Created when it runs, and dropped with the response's head. Otherwise waiting streams, and bodies in flight, would
                 // keep its memory.
@@ -72,14 +68,15 @@ pub(super) async fn converse(
                     let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
                     interim::telling(opened.as_ref(), common.answer(request, client, open)).await
                 });
-                Ok::<_, Infallible>(answering.await)
+                Ok::<_, Infallible>(marked(answering.await, is_http1 && state.is_last()))
             }
         })
     };
     let stream = ReadTimeout::new(WriteTimeout::new(stream), Arc::clone(&state));
     let io = TokioIo::new(FastPath::new(stream, Arc::clone(&common), Arc::clone(&state), interim, client));
-    let mut connection = pin!(builder(&common.limits).serve_connection_with_upgrades(io, answer).into_owned());
-    let mut alarm = pin!(sleep_until(ConnectionState::next_look(&common.limits)));
+    let mut connection = pin!(builder(&begun.limits).serve_connection_with_upgrades(io, answer).into_owned());
+    let mut alarm = pin!(sleep_until(ConnectionState::next_look(&begun.limits)));
+    drop(begun);
     let (mut is_closing, mut makes_room) = (false, false);
     let ended = loop {
         tokio::select! {
@@ -98,7 +95,7 @@ pub(super) async fn converse(
                 }
                 Order::Close => {}
             },
-            () = alarm.as_mut() => match state.due(&common.limits) {
+            () = alarm.as_mut() => match state.due(&common.load().limits) {
                 Due::At(_) if makes_room && state.idle_since().is_some() => break Ok(()),
                 Due::At(next) => alarm.as_mut().reset(next),
                 Due::Idle if !is_closing => {
@@ -114,7 +111,15 @@ pub(super) async fn converse(
             }
         }
     };
-    log_end(ended, &state, client, &common);
+    log_end(ended, &state, client, &common.load());
+}
+
+/// After a response of HTTP/1 that is marked as the last one, hyper closes the connection.
+fn marked<B>(mut response: Response<B>, is_last: bool) -> Response<B> {
+    if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// Logs how a connection has ended.
@@ -157,11 +162,22 @@ fn builder(limits: &Limits) -> auto::Builder<Executor> {
     builder
 }
 
-/// Waits until the server is asked to stop. Then it waits for a first request, if the connection is new, and for the response of
-/// the fast path.
+/// Waits until the connection has to close because the server ends. Then it waits for a first request, if the connection is new, and
+/// for the response of the fast path.
+///
+/// After a handover, a connection of HTTP/1 may stay: its client may be sending a request just now, which a closed connection would
+/// lose. Its next response says that it is the last one. A client of HTTP/2 learns which requests are lost, and repeats them.
 async fn stopped(stopping: &mut watch::Receiver<Stop>, state: &ConnectionState) {
     // An error means that all senders are gone.
     let _ = stopping.wait_for(|stop| *stop != Stop::NotYet).await;
+    if *stopping.borrow() == Stop::HandedOver {
+        state.set_last();
+        tokio::select! {
+            // It needs no waker: it is polled whenever the connection is.
+            () = poll_fn(|_| if state.is_http2() { Poll::Ready(()) } else { Poll::Pending }) => {}
+            _ = stopping.wait_for(|stop| *stop > Stop::HandedOver) => {}
+        }
+    }
     let has_come = poll_fn(|_| if state.taken() == 0 { Poll::Pending } else { Poll::Ready(()) });
     let _ = tokio::time::timeout_at(state.began() + FIRST_REQUEST, has_come).await;
     // It needs no waker: it is polled whenever the connection is.

@@ -42,6 +42,8 @@ pub(super) struct ConnectionState {
     taken: AtomicUsize,
     /// Whether a response of the fast path is being sent.
     is_sending: AtomicBool,
+    /// Whether the next response is the last one.
+    is_last: AtomicBool,
     /// Whether the socket took nothing at the last write.
     is_blocked: AtomicBool,
     /// An [`Order`], or zero.
@@ -87,6 +89,7 @@ impl ConnectionState {
             has_timed_out: AtomicBool::new(false),
             taken: AtomicUsize::new(0),
             is_sending: AtomicBool::new(false),
+            is_last: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
             order: AtomicU8::new(0),
             waker: OnceLock::new(),
@@ -157,6 +160,15 @@ impl ConnectionState {
         }
     }
 
+    /// From now on each response of HTTP/1 says that it is the last one.
+    pub(super) fn set_last(&self) {
+        self.is_last.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_last(&self) -> bool {
+        self.is_last.load(Ordering::Relaxed)
+    }
+
     /// Notes whether the socket took nothing of the last write.
     pub(super) fn blocked(&self, is_blocked: bool) {
         self.is_blocked.store(is_blocked, Ordering::Relaxed);
@@ -225,7 +237,7 @@ impl ConnectionState {
         self.began + Duration::from_micros(self.since.load(Ordering::Relaxed))
     }
 
-    fn is_http2(&self) -> bool {
+    pub(super) fn is_http2(&self) -> bool {
         self.preface_bytes.load(Ordering::Relaxed) == PREFACE.len()
     }
 

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Instant, SystemTime};
 
+use arc_swap::{ArcSwap, Cache};
 use bytes::Bytes;
 use http::StatusCode;
 use rustix::io::Errno;
@@ -52,10 +53,12 @@ const DRAINED_BYTES_MAX: u64 = 1 << 20;
 /// A connection's stream as hyper sees it.
 pub(super) struct FastPath<S> {
     stream: ReadTimeout<S>,
-    common: Arc<Common>,
+    common: Cache<Arc<ArcSwap<Common>>, Arc<Common>>,
     state: Arc<ConnectionState>,
     interim: Arc<Interim>,
     client: IpAddr,
+    /// The generation of `common` to which `is_trusted` and `route` belong.
+    generation: u64,
     /// Whether the client is a trusted proxy.
     is_trusted: bool,
     /// Received bytes that nobody has read yet.
@@ -121,15 +124,32 @@ impl Grant {
 impl<S> FastPath<S> {
     pub(super) fn new(
         stream: ReadTimeout<S>,
-        common: Arc<Common>,
+        common: Arc<ArcSwap<Common>>,
         state: Arc<ConnectionState>,
         interim: Arc<Interim>,
         client: IpAddr,
     ) -> Self {
-        let is_trusted = common.service.trusts(client);
+        let mut common = Cache::new(common);
+        let (generation, is_trusted) = {
+            let common = common.load();
+            (common.generation, common.service.trusts(client))
+        };
         let (buffer, grant, unsent, unsent_interim, route) =
             (ReadBuffer::default(), Grant::None, None, Vec::new(), None);
-        Self { stream, common, state, interim, client, is_trusted, buffer, grant, unsent, unsent_interim, route }
+        Self {
+            stream,
+            common,
+            state,
+            interim,
+            client,
+            generation,
+            is_trusted,
+            buffer,
+            grant,
+            unsent,
+            unsent_interim,
+            route,
+        }
     }
 }
 
@@ -168,7 +188,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
 
     /// Checks the request line before hyper gets it. True: it was refused, or has to be read again.
     fn is_handled(&mut self) -> bool {
-        match request_line::check(self.buffer.bytes(), self.common.limits.header_bytes.0) {
+        match request_line::check(self.buffer.bytes(), self.common.load().limits.header_bytes.0) {
             LineCheck::Sound => return false,
             LineCheck::Rewrite(range, with) => self.buffer.rewrite(range, with),
             LineCheck::Refuse(status, words) => self.refuse(status, words),
@@ -190,7 +210,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         if buffer.bytes().starts_with(b"HEAD ") {
             value.clear();
         }
-        if let Some(log) = &common.log {
+        if let Some(log) = &common.load().log {
             log.refused(*client, status);
         }
         let (sending, open) = (state.sending(), state.open());
@@ -209,9 +229,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
 
     /// Answers the first waiting request if it is a hit in memory.
     fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Advance> {
-        let Self { stream, common, state, client, is_trusted, buffer, grant, unsent, route, .. } = self;
+        let Self { stream, common, state, client, generation, is_trusted, buffer, grant, unsent, route, .. } = self;
         if buffer.is_empty() {
             return Ok(Advance::Nothing);
+        }
+        let common = common.load();
+        if common.generation != *generation {
+            (*generation, *is_trusted, *route) = (common.generation, common.service.trusts(*client), None);
         }
         let started = common.log.as_ref().map(|_| Instant::now());
         let mut room = [const { MaybeUninit::uninit() }; simple_request::FIELDS_MAX];
@@ -234,6 +258,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         } else {
             *client
         };
+        request.is_last |= state.is_last();
         let mut head = read_buffer::spare_head();
         let found =
             if common.takes(&request, head_bytes) { common.service.fast_hit(&request, route, &mut head) } else { None };
@@ -284,7 +309,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
                 Ok(written) => written,
                 Err(error) => {
                     if is_loss(&error) {
-                        self.common.service.notice_loss(value);
+                        self.common.load().service.notice_loss(value);
                     }
                     return Poll::Ready(Err(error));
                 }
@@ -377,6 +402,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
                         this.grant = Grant::Connection;
                         continue;
                     }
+                    let head_bytes_max = this.common.load().limits.header_bytes.0;
                     let more = this.buffer.bytes();
                     let check = match request_line::check_rest(more) {
                         LineCheck::Sound if more.contains(&b'\n') => {
@@ -384,9 +410,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
                             continue;
                         }
                         // Hyper would answer it by 431.
-                        LineCheck::Sound if *given + more.len() as u64 >= this.common.limits.header_bytes.0 => {
-                            request_line::TOO_LONG
-                        }
+                        LineCheck::Sound if *given + more.len() as u64 >= head_bytes_max => request_line::TOO_LONG,
                         check => check,
                     };
                     if let LineCheck::Refuse(status, words) = check {

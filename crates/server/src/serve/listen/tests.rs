@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use eyewall::Options;
 use eyewall_http::terms::{Marks, Terms};
@@ -18,15 +19,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::Sockets;
 use super::accept::Served;
 use super::common::Common;
 use super::connection::converse;
 use super::stream_budget::StreamBudget;
+use super::{Activated, Binding, ListenPlace, Sockets};
 use crate::config;
+use crate::config::listen::SocketMode;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
-use crate::serve::service::Service;
 use crate::serve::shared::Shared;
 use crate::serve::stop::Stop;
 use eyewall_page_cache::head::{Head, Kind};
@@ -89,16 +90,20 @@ impl Site {
         let value = Bytes::from(vec![b'x'; bytes]);
         let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
         assert!(kept.is_some());
-        let service = Service::new(&shared);
-        let (connections, budget) = (Arc::default(), Arc::new(StreamBudget::new(0)));
-        Common { service, limits: self.limits.clone(), log: None, connections, budget }
+        let common = Common::new(&shared, None, Arc::default(), Arc::new(StreamBudget::new(0)));
+        Common { limits: self.limits.clone(), ..common }
     }
 
     fn connect_to(&self, source: &str, bytes: usize) -> Connected {
         let common = self.common(source, bytes);
         let (client, near) = duplex(BETWEEN);
         let (stop, stopping) = watch::channel(Stop::NotYet);
-        let server = tokio::spawn(converse(near, IpAddr::V4(Ipv4Addr::LOCALHOST), Arc::new(common), stopping));
+        let server = tokio::spawn(converse(
+            near,
+            IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Arc::new(ArcSwap::from_pointee(common)),
+            stopping,
+        ));
         Connected { client, server, stop }
     }
 }
@@ -106,8 +111,9 @@ impl Site {
 /// The state for connections that the test opens itself.
 pub(super) fn served() -> Served {
     let site = Site::new();
-    let common = Arc::new(site.common(&format!("root = \"{}\"", site.folder.path().display()), 0));
-    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0 }
+    let common = site.common(&format!("root = \"{}\"", site.folder.path().display()), 0);
+    let common = Arc::new(ArcSwap::from_pointee(common));
+    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0, has_proxy_header: false }
 }
 
 impl Connected {
@@ -350,15 +356,44 @@ async fn http_2_has_the_same_limits() {
 
 #[test]
 fn all_addresses_of_both_versions_can_be_listened_at() {
+    let binding = Binding { workers: 2, is_shared: false, mode: SocketMode(0o600) };
     // Another program may have the port of one version.
     for _ in 0..10 {
-        let Ok(version_6) = Sockets::bind(&["[::]:0".parse().unwrap()], 2) else {
+        let bind = |address: SocketAddr| {
+            let place = ListenPlace { address: address.into(), has_proxy_header: false };
+            Sockets::bind(&[place], binding, &mut Vec::new(), &mut Activated::default())
+        };
+        let Ok(version_6) = bind("[::]:0".parse().unwrap()) else {
             return println!("skipped: there is no IPv6 here");
         };
-        let port = version_6.addresses[0].port();
-        if Sockets::bind(&[SocketAddr::from(([0, 0, 0, 0], port))], 2).is_ok() {
+        let port = version_6.addresses()[0].port();
+        if bind(SocketAddr::from(([0, 0, 0, 0], port))).is_ok() {
             return;
         }
     }
     panic!("IPv6 keeps IPv4 away");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_handover_http_2_ends_and_http_1_may_ask_once_more() {
+    let mut idle = Site::new().connect_ready(10);
+    idle.say(READY).await;
+    idle.head().await;
+    let ready = Site::new().connect_ready(10);
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(ready.client)).await.unwrap();
+    let ended = tokio::spawn(connection);
+    let request = || Request::get("http://a/ready").body(Full::new(Bytes::new())).unwrap();
+    sender.send_request(request()).await.unwrap().into_body().collect().await.unwrap();
+    for stop in [&idle.stop, &ready.stop] {
+        stop.send_replace(Stop::HandedOver);
+    }
+    ended.await.unwrap().unwrap();
+    ready.server.await.unwrap();
+    assert!(sender.ready().await.is_err());
+
+    sleep(25 * SECOND).await;
+    idle.say(READY).await;
+    let (response, after) = idle.end().await;
+    assert!(response.contains("\r\nconnection: close\r\n\r\n"), "{response}");
+    assert_eq!(after.as_secs(), 0);
 }

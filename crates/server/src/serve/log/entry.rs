@@ -14,6 +14,7 @@ use super::queue::Queue;
 use super::{cache_status, date};
 use crate::config::settings::LogFormat;
 use crate::serve::simple_request::SimpleRequest;
+use crate::serve::unix_client::shown;
 
 /// The status of a request whose client closed before the response, as in nginx.
 const CLIENT_GONE: u16 = 499;
@@ -87,7 +88,7 @@ impl Entry {
         // Never fails on a vector.
         let split = match format {
             LogFormat::Combined => {
-                let _ = write!(text, "{client} - - [");
+                let _ = write!(text, "{} - - [", shown(client));
                 date::push_ncsa(&mut text, SystemTime::now());
                 let _ = write!(text, "] \"{method} ");
                 push_quoted(&mut text, target.as_bytes());
@@ -103,7 +104,7 @@ impl Entry {
             LogFormat::Json => {
                 text.extend_from_slice(b"{\"time\":\"");
                 date::push_rfc3339(&mut text, SystemTime::now());
-                let _ = write!(text, "\",\"client\":\"{client}\",\"method\":\"{method}\",\"target\":");
+                let _ = write!(text, "\",\"client\":\"{}\",\"method\":\"{method}\",\"target\":", shown(client));
                 push_json(&mut text, target.as_bytes());
                 let _ = write!(text, ",\"protocol\":\"{version}\"");
                 for (name, value) in [("host", host), ("referer", referer), ("user_agent", user_agent)] {
@@ -122,7 +123,7 @@ impl Entry {
         let mut text = Vec::with_capacity(LINE_BYTES);
         let split = match format {
             LogFormat::Combined => {
-                let _ = write!(text, "{client} - - [");
+                let _ = write!(text, "{} - - [", shown(client));
                 date::push_ncsa(&mut text, SystemTime::now());
                 text.extend_from_slice(b"] \"-\" ");
                 let split = text.len();
@@ -132,7 +133,7 @@ impl Entry {
             LogFormat::Json => {
                 text.extend_from_slice(b"{\"time\":\"");
                 date::push_rfc3339(&mut text, SystemTime::now());
-                let _ = write!(text, "\",\"client\":\"{client}\",\"method\":\"-\",\"target\":\"-\"");
+                let _ = write!(text, "\",\"client\":\"{}\",\"method\":\"-\",\"target\":\"-\"", shown(client));
                 text.len()
             }
         };

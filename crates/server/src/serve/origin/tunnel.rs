@@ -2,12 +2,12 @@
 
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
 
 use super::error::{Failure, ProxyError};
+use super::http2::ResponseBody;
 use super::origins::Origins;
 use super::request::OriginRequest;
 
@@ -29,7 +29,7 @@ impl Origins {
         mut origin_request: OriginRequest<'_>,
         protocol: HeaderValue,
         client: OnUpgrade,
-    ) -> Result<Response<Incoming>, ProxyError> {
+    ) -> Result<Response<ResponseBody>, ProxyError> {
         let origin = self.choose(None);
         origin_request.fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         origin_request.fields.insert(UPGRADE, protocol);

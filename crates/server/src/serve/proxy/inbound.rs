@@ -11,13 +11,12 @@ use eyewall_page_cache::upstream::{Failure, Question, Rules, Upstream};
 use http::header::DATE;
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, Version};
-use hyper::body::Incoming;
 
 use super::{Proxy, error_page, policy, tags};
 use crate::key::{CLIENT_ADDRESSES, CacheKey};
 use crate::rules::{Decision, Overrides, RuleSet};
 use crate::serve::fields;
-use crate::serve::origin::{ClientInfo, OriginRequest, ProxyError, RequestBody, framing};
+use crate::serve::origin::{ClientInfo, OriginRequest, ProxyError, RequestBody, ResponseBody, framing};
 use crate::serve::trusted_proxies::Forwarded;
 
 /// The client's request, the key of its response, and the site's rules that apply to it.
@@ -70,10 +69,10 @@ impl Inbound {
 }
 
 impl Upstream for Inbound {
-    type Body = Incoming;
+    type Body = ResponseBody;
     type Error = ProxyError;
 
-    async fn ask(&self, question: Question<'_>) -> Result<Response<Incoming>, ProxyError> {
+    async fn ask(&self, question: Question<'_>) -> Result<Response<ResponseBody>, ProxyError> {
         let Question { client, method, fields, content } = question;
         // The key's target is a valid target in normal form. If it can't be parsed, the origin gets the client's own.
         let target: Uri = self.key.forwarded_target().parse().unwrap_or_else(|_| client.uri.clone());

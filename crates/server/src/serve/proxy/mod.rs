@@ -49,14 +49,14 @@ pub(crate) struct Proxy {
     settings: Arc<Settings>,
     error_page_settings: Arc<Settings>,
     policy: Policy,
-    origins: Origins,
+    origins: Arc<Origins>,
     pages: Arc<Pages>,
     /// The fields of requests that keys and rules look at.
     looked_at: Vec<HeaderName>,
 }
 
 impl Proxy {
-    pub(crate) fn new(site: &Arc<Site>, origins: Origins, shared: &Shared) -> Self {
+    pub(crate) fn new(site: &Arc<Site>, origins: Arc<Origins>, shared: &Shared) -> Self {
         let looked_at = site.key.looked_at().chain(site.rules.looked_at()).cloned().collect();
         let (cache, policy) = (&site.settings.cache, policy::of_site(&site.settings.cache));
         let settings = Settings {
@@ -72,6 +72,11 @@ impl Proxy {
         let error_page_settings = Arc::new(error_page::settings(&settings));
         let (site, settings, pages) = (Arc::clone(site), Arc::new(settings), Arc::clone(&shared.pages));
         Self { site, settings, error_page_settings, policy, origins, pages, looked_at }
+    }
+
+    /// The origins, with their connections.
+    pub(crate) fn origins(&self) -> &Arc<Origins> {
+        &self.origins
     }
 
     /// Answers a request of this site. `key` is the key of the response.
