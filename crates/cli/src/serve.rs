@@ -32,7 +32,7 @@ pub(crate) fn run(cache: Option<&Path>, serve: &Serve) -> Result<Outcome, Error>
     };
     let builder = Server::builder().config(config).reload_from(source).keep_broken(serve.keep_broken);
     let builder = builder.successor(program(), std::env::args_os().skip(1).collect()).inherit(inherited);
-    let server = builder.signals(true).service(true).socket_activation(true).start()?;
+    let server = builder.signals(true).service(true).start()?;
     volume::warn_of_storage(server.cache());
     announce(&server);
     server.wait()?;
@@ -76,7 +76,7 @@ fn of_flags(cache: Option<&Path>, flags: &Serve) -> Result<Config, Vec<Problem>>
 fn settings(cache: Option<&Path>, flags: &Serve) -> Settings {
     let nowhere = |path: &Path| Spanned::new(0..0, path.to_owned());
     let mut settings = Settings::default();
-    settings.server.listen = flags.listen.iter().map(|address| Spanned::new(0..0, address.clone())).collect();
+    settings.server.listen = Some(flags.listen.iter().map(|address| Spanned::new(0..0, address.clone())).collect());
     settings.server.workers = flags.workers.map(|workers| Within(workers.get().into()));
     settings.server.admin = flags
         .admin
@@ -113,6 +113,9 @@ fn announce(server: &Server) {
     let mut text = String::new();
     for address in server.addresses() {
         let _ = writeln!(text, "listening on http://{address}/");
+    }
+    for address in server.tls_addresses() {
+        let _ = writeln!(text, "listening on https://{address}/");
     }
     for socket in server.unix_sockets() {
         let _ = writeln!(text, "listening on unix:{}", socket.display());

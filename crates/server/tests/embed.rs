@@ -125,7 +125,7 @@ fn a_program_changes_the_configuration_of_its_running_server() {
     }
     let wrong = config(&["127.0.0.1:0", "192.0.2.1:1"], &first);
     assert!(server.reload(wrong).unwrap_err().to_string().contains("192.0.2.1:1"));
-    assert_eq!((server.addresses().len(), server.config().server.listen.len()), (2, 2));
+    assert_eq!((server.addresses().len(), server.config().server.http_addresses().len()), (2, 2));
     assert_eq!(get(address, "/page.html").text(), "second");
     server.stop().unwrap();
     TcpListener::bind(address).expect("the port is free again");

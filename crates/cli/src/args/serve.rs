@@ -13,8 +13,8 @@ use eyewall_server::config::settings::{AccessLog, LogFormat};
 use eyewall_server::units::{parse_duration, parse_size};
 
 pub(super) const SERVE_AFTER_HELP: &str = "\
-The server speaks HTTP/1.1 and h2c (HTTP/2 without TLS). In responses of an origin, and for existing files, the field \
-Cache-Status says what the cache did.
+The server speaks HTTP/1.1 and HTTP/2, and both over TLS if a configuration file gives a site certificates. In responses of an \
+origin, and for existing files, the field Cache-Status says what the cache did.
 
 In front of an origin, Eyewall is a shared cache (RFC 9111). It follows the caching fields of the origin. A response without \
 them is fresh for a tenth of the time since Last-Modified, at most a day. Eyewall revalidates stale responses, and serves them \
@@ -30,7 +30,7 @@ purge --server` can do more, and needs --admin.
 
 Eyewall answers GET and HEAD for files, whole or in ranges. Other methods get 405, or go to the origin if there is one.
 
-A configuration file can set more: rules, keys, several sites; see docs/configuration.md.";
+A configuration file can set more: rules, keys, several sites, HTTPS; see docs/configuration.md.";
 
 pub(super) const RELOAD_AFTER_HELP: &str = "\
 The server reads its configuration file again and checks it. If the file has mistakes, nothing changes, and `reload` reports \

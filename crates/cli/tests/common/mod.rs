@@ -8,6 +8,7 @@ pub(crate) mod command;
 pub(crate) mod film;
 pub(crate) mod http2;
 pub(crate) mod http2_origin;
+pub(crate) mod https;
 pub(crate) mod load;
 #[path = "../../../server/tests/common/origin.rs"]
 pub(crate) mod origin;

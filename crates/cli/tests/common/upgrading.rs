@@ -127,9 +127,11 @@ fn pid(process: u32) -> Pid {
 
 fn text(folder: &Path, socket: &Socket, rest: &str) -> String {
     let volume = folder.join("site.eye");
-    let (server, rest) = rest.split_once('[').unwrap();
+    // The first table.
+    let tables = if rest.starts_with('[') { 0 } else { rest.find("\n[").unwrap() + 1 };
+    let (server, rest) = rest.split_at(tables);
     format!(
-        "[server]\nlisten = [\"127.0.0.1:0\"]\n{server}[cache]\npath = {volume:?}\nsize = \"8M\"\n{}[{rest}",
+        "[server]\nlisten = [\"127.0.0.1:0\"]\n{server}[cache]\npath = {volume:?}\nsize = \"8M\"\n{}{rest}",
         socket.table()
     )
 }

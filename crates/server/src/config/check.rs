@@ -9,7 +9,7 @@ use super::check_path::{file, has_folder};
 use super::listen::ListenAddress;
 use super::problem::Fault;
 use super::settings::{Admin, CACHE_SIZE_DEFAULT, Server, Settings, Volume};
-use super::{check_site, site};
+use super::{check_site, check_tls, site};
 use crate::units;
 
 /// Reports all mistakes.
@@ -24,17 +24,21 @@ pub(super) fn settings(settings: &Settings, faults: &mut Vec<Fault>) {
         check_site::site(site, faults);
     }
     hosts(&settings.site, faults);
+    check_tls::settings(settings, faults);
 }
 
 fn server(server: &Server, faults: &mut Vec<Fault>) {
-    if server.listen.is_empty() {
+    if server.listen.as_ref().is_some_and(Vec::is_empty) && server.https_addresses().is_empty() {
         let hint = "give at least one address, such as listen = [\"127.0.0.1:8080\"]";
         faults.push(Fault::absence(0..0, "`listen` of [server] is empty", hint));
     }
-    for (index, address) in server.listen.iter().enumerate() {
-        let is_again = server.listen[..index].iter().any(|before| before.get_ref() == address.get_ref());
+    let addresses: Vec<_> = server.http_addresses().iter().chain(server.https_addresses()).collect();
+    for (index, address) in addresses.iter().enumerate() {
+        let is_again = addresses[..index].iter().any(|before| before.get_ref() == address.get_ref());
         if is_again && !address.get_ref().is_any_port() {
-            faults.push(Fault::new(address.span(), format!("`listen` has {} twice", address.get_ref()), "remove one"));
+            let list =
+                if index < server.http_addresses().len() { "`listen` has" } else { "`listen` and `listen_tls` have" };
+            faults.push(Fault::new(address.span(), format!("{list} {} twice", address.get_ref()), "remove one"));
         }
     }
     listeners(server, faults);
@@ -59,7 +63,7 @@ fn server(server: &Server, faults: &mut Vec<Fault>) {
 
 /// Unix sockets, and the addresses with the PROXY protocol.
 fn listeners(server: &Server, faults: &mut Vec<Fault>) {
-    for address in &server.listen {
+    for address in server.http_addresses().iter().chain(server.https_addresses()) {
         if let ListenAddress::Unix(path) = address.get_ref()
             && !has_folder(path)
         {
@@ -70,7 +74,8 @@ fn listeners(server: &Server, faults: &mut Vec<Fault>) {
         }
     }
     for address in &server.proxy_protocol {
-        if !server.listen.iter().any(|other| other.get_ref() == address.get_ref()) {
+        let mut addresses = server.http_addresses().iter().chain(server.https_addresses());
+        if !addresses.any(|other| other.get_ref() == address.get_ref()) {
             let message = format!("`proxy_protocol` has {}, which is not in `listen`", address.get_ref());
             faults.push(Fault::absence(address.span(), message, "add it to `listen`, or remove it here"));
         }

@@ -17,6 +17,7 @@ use super::origin::{OriginSettings, TargetPath};
 use super::origin_url::OriginUrl;
 use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::Rule;
+use super::tls::SiteTls;
 use super::value::{Period, Size, StatusKey, Window};
 
 /// `[[site]]`
@@ -24,6 +25,8 @@ use super::value::{Period, Size, StatusKey, Window};
 #[serde(deny_unknown_fields, default)]
 pub struct Site {
     /// Hosts of the site. `*` means all hosts that no other site names.
+    ///
+    /// Default: `["*"]`
     ///
     /// Example: `["example.org", "*.example.org"]`
     pub hosts: Vec<Spanned<HostPattern>>,
@@ -96,6 +99,20 @@ pub struct Site {
     ///
     /// Example: `true`
     pub intercept_errors: Option<Spanned<bool>>,
+    /// Certificates for HTTPS.
+    pub tls: Option<Spanned<SiteTls>>,
+    /// Answer requests over HTTP by a redirect to the same address over HTTPS.
+    ///
+    /// Default: `false`
+    ///
+    /// Example: `true`
+    pub redirect_to_https: Option<Spanned<bool>>,
+    /// Tell browsers over HTTPS to use nothing else for this host, for this long (RFC 6797). `"0s"` tells them to forget it.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"365d"`
+    pub hsts: Option<Spanned<Window>>,
     /// Ready-made rules, which come before those of the file.
     ///
     /// Default: none
@@ -127,6 +144,9 @@ impl Default for Site {
             accept_language: None,
             error_page: BTreeMap::new(),
             intercept_errors: None,
+            tls: None,
+            redirect_to_https: None,
+            hsts: None,
             preset: None,
             key: Key::default(),
             cache: SiteCache::default(),
@@ -178,6 +198,11 @@ impl Site {
         let codings = of_rules.fold(self.codings(), |codings, compress| codings.or(compress.get_ref().0));
         let settings = self.compression.as_ref().map(|settings| settings.get_ref().clone()).unwrap_or_default();
         (!codings.is_empty()).then(|| settings.with(codings))
+    }
+
+    /// Whether Eyewall redirects requests over HTTP to HTTPS.
+    pub fn redirects_to_https(&self) -> bool {
+        self.redirect_to_https.as_ref().is_some_and(|yes| *yes.get_ref())
     }
 
     /// The settings for requests to its origins.

@@ -1,6 +1,6 @@
 use super::*;
 
-fn problems(text: &str) -> Vec<String> {
+pub(super) fn problems(text: &str) -> Vec<String> {
     let told = |problem: &Problem| {
         let place =
             problem.place.as_ref().map_or_else(String::new, |place| format!("{}:{} ", place.line, place.column));
@@ -15,7 +15,7 @@ fn with_site(text: &str) -> Vec<String> {
 }
 
 #[track_caller]
-fn is_refused(found: &[String], words: &[&str]) {
+pub(super) fn is_refused(found: &[String], words: &[&str]) {
     assert_eq!(found.len(), words.len(), "{found:#?}");
     for (found, words) in found.iter().zip(words) {
         assert!(found.contains(words), "`{words}` in {found}");
@@ -25,7 +25,7 @@ fn is_refused(found: &[String], words: &[&str]) {
 #[test]
 fn one_line_of_a_site_is_enough() {
     let config = parse("[[site]]\norigins = [\"http://127.0.0.1:3000\"]").unwrap();
-    assert_eq!(config.server.listen.len(), 1);
+    assert_eq!(config.server.http_addresses().len(), 1);
     let [site] = &config.sites[..] else { panic!("one site") };
     assert!(site.cache.heuristic && !site.cache.store_set_cookie);
 }

@@ -53,6 +53,26 @@ pub enum Error {
     /// No certificate of an `https` origin could be verified.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A certificate for clients can't be used.
+    #[error(transparent)]
+    Certificate(#[from] eyewall_tls::IdentityError),
+    /// Certificates can't be got from an authority.
+    #[error(transparent)]
+    Acme(#[from] eyewall_tls::acme::AcmeError),
+    /// The keys of session tickets can't be used.
+    #[error(transparent)]
+    Tickets(#[from] eyewall_tls::TicketError),
+    /// A file or folder of TLS can't be used.
+    #[error("can't use {}: {source}; give a place that this user may read and write", path.display())]
+    State {
+        /// The path of the configuration.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The TLS library refuses our settings.
+    #[error("can't set up TLS: {0}")]
+    Https(#[from] rustls::Error),
     /// The access log can't be opened.
     #[error(
         "can't open the access log {}: {source}; give a file that this user may write, in an existing folder, or `-` \

@@ -35,8 +35,10 @@ const FIXED: [&str; 5] = ["cache", "server.workers", "server.socket_mode", "serv
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Reloaded {
-    /// The addresses on which the server listens now, in the order of the configuration.
+    /// The addresses on which the server listens now for HTTP, in the order of the configuration.
     pub addresses: Vec<SocketAddr>,
+    /// The same for HTTPS.
+    pub tls_addresses: Vec<SocketAddr>,
     /// The settings that differ from the running ones, and that only a new process takes over, such as `cache.size`.
     pub not_reloaded: Vec<String>,
 }
@@ -111,13 +113,16 @@ impl Reloader {
         let _turn = self.turn();
         let before = self.shared();
         let not_reloaded = keep_fixed(&before.config, &mut config);
-        let shared = Arc::new(before.renewed(config)?);
+        let mut shared = before.renewed(config)?;
         let server = &shared.config.server;
         let prepared = self.workers.prepare(&ListenPlace::all(server), |workers| Binding::of(server, workers))?;
+        shared.begin_tls(prepared.https_port(), Some(&before))?;
+        let shared = Arc::new(shared);
         self.workers.change(&shared, prepared);
         self.shared.store(Arc::clone(&shared));
         before.retire(&shared);
-        Ok(Reloaded { addresses: self.workers.addresses(), not_reloaded })
+        let (addresses, tls_addresses) = (self.workers.addresses(), self.workers.tls_addresses());
+        Ok(Reloaded { addresses, tls_addresses, not_reloaded })
     }
 }
 
@@ -178,7 +183,7 @@ mod tests {
         assert_eq!(changed, ["cache.scrub", "cache.size", "server.workers", "server.access_log"]);
         assert_eq!(tree(&wanted)["cache"], tree(&running)["cache"]);
         assert_eq!(wanted.server.workers.map(|workers| workers.0), Some(2));
-        assert_eq!(wanted.server.listen[0].get_ref().to_string(), "127.0.0.1:1", "it can change");
+        assert_eq!(wanted.server.http_addresses()[0].get_ref().to_string(), "127.0.0.1:1", "it can change");
         assert!(keep_fixed(&running, &mut wanted).is_empty());
     }
 }

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eyewall::Cache;
+use eyewall_tls::clock::{Clock, SystemClock};
 use toml::Spanned;
 
 use super::admin::Admin;
 use super::error::Error;
 use super::handle::Handle;
-use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers};
+use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers, https_port};
 use super::log::Log;
 use super::reload::{Reloaded, Reloader, Source};
 use super::shared::Shared;
@@ -33,7 +34,7 @@ pub struct Builder {
     is_service: bool,
     keeps_broken: bool,
     handles_signals: bool,
-    takes_sockets: bool,
+    clock: Option<Arc<dyn Clock>>,
 }
 
 /// A running server. Dropping it ends it as [`Server::stop`] does.
@@ -97,6 +98,9 @@ impl Builder {
 
     /// Whether the server is what this process is for. It then tells systemd, or another supervisor with the protocol of `sd_notify`,
     /// how it is doing, and feeds its watchdog. By default it doesn't.
+    ///
+    /// It also takes the sockets that the supervisor passes (`LISTEN_FDS`), in the place of those that it would bind for the same
+    /// addresses. [`Builder::start`] removes these variables from the environment, so call it before the program has other threads.
     pub fn service(mut self, is_service: bool) -> Self {
         self.is_service = is_service;
         self
@@ -116,11 +120,9 @@ impl Builder {
         self
     }
 
-    /// Whether sockets that the service manager passes (`LISTEN_FDS`) take the place of those that the server would bind. They are
-    /// chosen by their addresses. The variables are then removed from the environment, so call [`Builder::start`] before the program
-    /// has other threads. By default the server takes none.
-    pub fn socket_activation(mut self, takes: bool) -> Self {
-        self.takes_sockets = takes;
+    /// The clock by which certificates are renewed and the keys of session tickets change, for tests. By default it is the system's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
         self
     }
 
@@ -159,15 +161,17 @@ impl Builder {
             Some(cache) => cache,
             None => volume::open(&config.cache, self.keeps_broken, memory)?,
         };
-        let mut activated = if self.takes_sockets { Activated::from_environment()? } else { Activated::default() };
+        let mut activated = if self.is_service { Activated::from_environment()? } else { Activated::default() };
         let places = ListenPlace::all(&config.server);
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
-        let shared = Shared::new(config, &cache)?;
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let mut shared = Shared::new(config, &cache, clock)?;
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
         let server = &config.server;
         let binding = Binding::of(server, workers);
         let sockets = Sockets::bind(&places, binding, &mut inherited_sockets, &mut activated)?;
         activated.check_all_taken()?;
+        shared.begin_tls(https_port(&sockets.tls_addresses()), None)?;
         // The others belong to addresses that this process doesn't have.
         drop(inherited_sockets);
         let (workers, beginnings) = Workers::new(sockets, workers, server.limits.stream_bytes.0)?;
@@ -205,9 +209,14 @@ impl Server {
         Builder::default()
     }
 
-    /// The addresses of the network on which it listens, in the order of the configuration, with the real port instead of port 0.
+    /// The addresses of the network on which it listens for HTTP, in the order of the configuration, with the real port instead of port 0.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.reloader.workers().addresses()
+    }
+
+    /// The same for HTTPS.
+    pub fn tls_addresses(&self) -> Vec<SocketAddr> {
+        self.reloader.workers().tls_addresses()
     }
 
     /// The Unix sockets on which it listens, in the order of the configuration.

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use eyewall_http::reuse;
-use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, LOCATION};
+use eyewall_page_cache::store::Store;
+use eyewall_tls::acme::HTTP_PATH;
+use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, LOCATION, STRICT_TRANSPORT_SECURITY};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
+use super::arrival::Arrival;
 use super::body::Body;
 use super::files::Files;
 use super::origin::Origins;
@@ -16,6 +19,7 @@ use super::proxy::Proxy;
 use super::proxy::fast_path::FastHit;
 use super::shared::{Shared, SharedSite};
 use super::simple_request::SimpleRequest;
+use super::tls::{Tls, policy};
 use super::trusted_proxies::Forwarded;
 use super::unix_client::is_unix;
 use super::{error_pages, fields, log, purge, reply};
@@ -34,6 +38,10 @@ pub(crate) struct Service {
 struct Handlers {
     files: Option<Arc<Files>>,
     proxy: Option<Arc<Proxy>>,
+    /// Whether requests without TLS are redirected.
+    redirects: bool,
+    /// The field for browsers that use HTTPS.
+    hsts: Option<HeaderValue>,
 }
 
 impl Service {
@@ -50,15 +58,18 @@ impl Service {
     pub(crate) fn fast_hit(
         &self,
         request: &SimpleRequest<'_>,
+        arrival: &Arrival,
         route: &mut Option<Route>,
         head: &mut Vec<u8>,
     ) -> Option<FastHit<'_>> {
         if route.as_ref().is_none_or(|route| *route.written != *request.host) {
-            *route = Route::of(request.host, &self.shared.by_host);
+            let directed = |route: &Route| self.is_directed(arrival, route.site, request.is_from_trusted_proxy);
+            *route = Route::of(request.host, &self.shared.by_host).filter(directed);
         }
         let route = route.as_ref()?;
         match self.sites.get(route.site)? {
-            Handlers { files: None, proxy: Some(proxy) } => proxy.fast_hit(request, &route.host, head),
+            Handlers { redirects: true, .. } if request.scheme == Scheme::Http => None,
+            Handlers { files: None, proxy: Some(proxy), .. } => proxy.fast_hit(request, &route.host, head),
             Handlers { .. } => None,
         }
     }
@@ -66,6 +77,20 @@ impl Service {
     /// Reads bytes of the volume that the kernel couldn't send, so that the engine notices their loss.
     pub(crate) fn notice_loss(&self, value: &[u8]) {
         self.shared.pages.store.notice_loss(value);
+    }
+
+    /// Whether bytes of the volume were lost.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.shared.pages.store.has_failed()
+    }
+
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.shared.pages.store
+    }
+
+    /// The certificates, if a site has any.
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.shared.tls.as_deref()
     }
 
     /// Whether this address is that of a trusted proxy.
@@ -83,8 +108,15 @@ impl Service {
         &self.shared.config.server.trusted_proxies
     }
 
-    /// Answers a request of the client with this address. Its extensions have the fields of a trusted proxy about its client.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
+    /// Whether a connection may have requests for the site of this number. A trusted proxy speaks for clients of any site.
+    fn is_directed(&self, arrival: &Arrival, site: usize, is_from_trusted_proxy: bool) -> bool {
+        let Shared { by_host, certificate_groups, .. } = &*self.shared;
+        is_from_trusted_proxy || policy::is_directed(arrival, site, certificate_groups, by_host)
+    }
+
+    /// Answers a request of this connection. Its extensions have the fields of a trusted proxy about its client.
+    pub(crate) async fn answer(&self, request: Request<Incoming>, arrival: &Arrival) -> Response<Body> {
+        let client = arrival.client;
         if request.method() == Method::CONNECT {
             return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server does not support CONNECT");
         }
@@ -92,6 +124,12 @@ impl Service {
             return reply::response(StatusCode::NO_CONTENT, HeaderMap::new(), Body::empty());
         }
         let (mut parts, body) = request.into_parts();
+        if let Some(tls) = self.shared.tls.as_ref().filter(|_| arrival.scheme == Scheme::Http)
+            && parts.uri.path().starts_with(HTTP_PATH)
+            && let Some(answer) = policy::challenge(tls, &parts).await
+        {
+            return answer;
+        }
         if purge::method::is_purge(&parts.method) {
             return purge::method::answer(&self.shared, &parts, client).await;
         }
@@ -103,16 +141,25 @@ impl Service {
             Ok(host) => host,
             Err(error) => return refused(error),
         };
-        let Some((site, handlers)) = self
+        let Some((number, site, handlers)) = self
             .shared
             .by_host
             .number_of(host.name())
-            .and_then(|number| Some((&self.shared.sites.get(number)?.site, self.sites.get(number)?)))
+            .and_then(|number| Some((number, &self.shared.sites.get(number)?.site, self.sites.get(number)?)))
         else {
             return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
         };
-        fields::receive(&mut parts.headers, &site.key, parts.extensions.get::<Forwarded>().is_some());
-        let scheme = parts.extensions.get::<Forwarded>().map_or(Scheme::Http, |forwarded| forwarded.scheme);
+        let forwarded = parts.extensions.get::<Forwarded>();
+        if !self.is_directed(arrival, number, forwarded.is_some()) {
+            let words = "the certificate of this connection is not for this host; use a connection of its own";
+            return reply::error(StatusCode::MISDIRECTED_REQUEST, words);
+        }
+        let (scheme, is_trusted) =
+            (forwarded.map_or(arrival.scheme, |forwarded| forwarded.scheme), forwarded.is_some());
+        if handlers.redirects && scheme == Scheme::Http {
+            return policy::redirect(&parts, &host, self.shared.https_port);
+        }
+        fields::receive(&mut parts.headers, &site.key, is_trusted);
         let key = match CacheKey::of(&site.key, &host, scheme, &parts) {
             Ok(key) => key,
             Err(error) => return refused(error),
@@ -121,7 +168,9 @@ impl Service {
         if site.rules.rewrite() || !site.error_pages.is_empty() {
             return Box::pin(handlers.answer_rewritten(site, request, key, client)).await;
         }
-        handlers.answer(request, key, client).await
+        let mut response = handlers.answer(request, key, client).await;
+        handlers.tell_hsts(scheme, &mut response);
+        response
     }
 }
 
@@ -155,7 +204,15 @@ impl Handlers {
         if let Some(proxy) = proxy.as_ref().filter(|_| has_pages && !fetches_pages.swap(true, Ordering::Relaxed)) {
             tokio::spawn(error_pages::keep_fetching(Arc::downgrade(proxy)));
         }
-        Self { files: files.clone(), proxy }
+        let (redirects, hsts) = (site.settings.redirects_to_https(), policy::hsts(&site.settings));
+        Self { files: files.clone(), proxy, redirects, hsts }
+    }
+
+    /// Adds `Strict-Transport-Security`, if the site has it and the client uses HTTPS.
+    fn tell_hsts(&self, scheme: Scheme, response: &mut Response<Body>) {
+        if let Some(hsts) = self.hsts.as_ref().filter(|_| scheme == Scheme::Https) {
+            response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+        }
     }
 
     /// Answers for a site with error pages, or with rules that redirect or change fields on their way.
@@ -168,7 +225,7 @@ impl Handlers {
     ) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let decision = site.rules.of_request(&key, &parts);
-        let takes_pages = error_pages::takes_pages(&parts.headers);
+        let (takes_pages, scheme) = (error_pages::takes_pages(&parts.headers), key.scheme());
         let mut response = match decision.redirect(&key) {
             Some((status, location)) => redirect(status, &location),
             None => self.answer(Request::from_parts(parts, body), key, client).await,
@@ -179,6 +236,7 @@ impl Handlers {
         {
             response = error_pages::with_page(response, page);
         }
+        self.tell_hsts(scheme, &mut response);
         log::note_cache_status(&mut response);
         decision.rewrite_response(&mut response);
         response

@@ -11,12 +11,14 @@ use std::time::Duration;
 
 use eyewall::Cache;
 use eyewall_files::FileCache;
+use eyewall_tls::clock::Clock;
 use serde_json::{Value, json};
 use toml::Spanned;
 
 use super::error::Error;
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
+use super::tls::{self, CertificateStatus, Tls, policy};
 use super::token::Token;
 use crate::config::{Config, site};
 use crate::sites::{Site, Sites};
@@ -39,6 +41,14 @@ pub(crate) struct Shared {
     pub(crate) purge_token: Option<Token>,
     /// The token that requests to the administration must have; `None` if every client that can connect has access.
     pub(crate) admin_token: Option<Token>,
+    /// The certificates, once they are loaded, if a site has any.
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// Which sites share certificates.
+    pub(crate) certificate_groups: Vec<Option<usize>>,
+    /// The port for redirects to HTTPS, once it is bound.
+    pub(crate) https_port: Option<u16>,
+    /// The clock of certificates and of the keys of session tickets.
+    clock: Arc<dyn Clock>,
 }
 
 /// The sources of a site's responses.
@@ -53,10 +63,10 @@ pub(crate) struct SharedSite {
 impl Shared {
     /// # Errors
     /// [`Error::Root`], if a folder can't be served, [`Error::Tls`], and [`Error::TokenFile`].
-    pub(crate) fn new(config: Config, cache: &Cache) -> Result<Self, Error> {
+    pub(crate) fn new(config: Config, cache: &Cache, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let store = Arc::new(Store::new(cache.clone()));
         let (files, pages) = (FileCache::new(cache.clone()), Arc::new(Pages::new(store, None)));
-        Self::with(config, files, pages, &[])
+        Self::with(config, files, pages, clock, &[])
     }
 
     /// The state by another configuration. Origins whose settings are the same are the same ones, with their health. Others take
@@ -65,10 +75,17 @@ impl Shared {
     /// # Errors
     /// As [`Shared::new`].
     pub(crate) fn renewed(&self, config: Config) -> Result<Self, Error> {
-        Self::with(config, self.files.clone(), Arc::clone(&self.pages), &self.sites)
+        let (files, pages, clock) = (self.files.clone(), Arc::clone(&self.pages), Arc::clone(&self.clock));
+        Self::with(config, files, pages, clock, &self.sites)
     }
 
-    fn with(config: Config, files: FileCache, pages: Arc<Pages>, before: &[SharedSite]) -> Result<Self, Error> {
+    fn with(
+        config: Config,
+        files: FileCache,
+        pages: Arc<Pages>,
+        clock: Arc<dyn Clock>,
+        before: &[SharedSite],
+    ) -> Result<Self, Error> {
         let mut before: Vec<&SharedSite> = before.iter().collect();
         let by_host = Sites::of(&config.sites);
         let renewed = |site| SharedSite::new(site, &files, &mut before);
@@ -81,13 +98,31 @@ impl Shared {
         Ok(Self {
             purge_token: purge_token.map(|path| token(path)).transpose()?,
             admin_token: admin_token.map(|path| token(path)).transpose()?,
+            certificate_groups: policy::certificate_groups(&config),
             config: Arc::new(config),
             by_host,
             sites,
             pages,
             files,
             stale_when_unreachable,
+            tls: None,
+            https_port: None,
+            clock,
         })
+    }
+
+    /// Loads the certificates, and starts the threads that keep them up, unless the state `before` has the same ones. Call it once
+    /// the addresses are bound, since an authority may ask for a challenge at once.
+    ///
+    /// # Errors
+    /// Those of [`Tls::start`].
+    pub(crate) fn begin_tls(&mut self, https_port: Option<u16>, before: Option<&Self>) -> Result<(), Error> {
+        self.https_port = https_port;
+        self.tls = match before.filter(|before| tls::has_same_settings(&before.config, &self.config)) {
+            Some(before) => before.tls.clone(),
+            None => Tls::start(&self.config, &self.clock)?.map(Arc::new),
+        };
+        Ok(())
     }
 
     /// Ends what only this configuration does by itself, now that `next` is in force.
@@ -98,6 +133,16 @@ impl Shared {
                 origins.retire();
             }
         }
+        if let Some(tls) = &self.tls
+            && !next.tls.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, tls))
+        {
+            tls.retire();
+        }
+    }
+
+    /// The certificates of the site of this number.
+    pub(crate) fn certificates(&self, site: usize) -> Vec<CertificateStatus> {
+        self.tls.as_ref().map(|tls| tls.status(site)).unwrap_or_default()
     }
 }
 

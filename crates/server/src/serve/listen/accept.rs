@@ -12,10 +12,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::common::Common;
-use super::connection;
 use super::connection_state::FIRST_REQUEST;
-use super::listener::{Accepted, Listener};
+use super::listener::{Accepted, Layers, LayersCell, Listener};
 use super::proxy_protocol::{self, HeaderError};
+use super::{connection, handshake};
 use crate::serve::stop::Stop;
 
 /// How long to wait after a connection could not be accepted, usually for want of descriptors.
@@ -34,8 +34,8 @@ pub(super) struct Served {
     pub(super) stopping: watch::Receiver<Stop>,
     /// When the last of these is dropped, all connections have ended.
     pub(super) alive: mpsc::Sender<()>,
-    /// Whether each connection begins with a PROXY header.
-    pub(super) has_proxy_header: bool,
+    /// A reload may change them.
+    pub(super) layers: Arc<LayersCell>,
 }
 
 /// The reason for which there is no connection.
@@ -93,24 +93,27 @@ impl Served {
 
     fn spawn(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: IpAddr) {
         let served = self.clone();
-        if !self.has_proxy_header {
-            let Self { common, stopping, alive, .. } = served;
-            tokio::spawn(async move {
-                connection::converse(stream, peer, common, stopping).await;
+        let Self { common, stopping, alive, layers } = self.clone();
+        // Several tasks, since a connection without TLS and without a PROXY header needs less memory.
+        match layers.get() {
+            Layers { has_proxy_header: false, is_tls: false } => tokio::spawn(async move {
+                connection::serve(stream, peer, common, stopping).await;
                 drop(alive);
-            });
-            return;
-        }
-        tokio::spawn(async move {
-            match served.named_client(&mut stream, peer).await {
-                Ok(client) => {
+            }),
+            Layers { has_proxy_header: false, is_tls: true } => tokio::spawn(async move {
+                handshake::serve(stream, peer, common, stopping).await;
+                drop(alive);
+            }),
+            Layers { has_proxy_header: true, is_tls } => tokio::spawn(async move {
+                match served.named_client(&mut stream, peer).await {
                     // On the heap, so that a connection that only begins needs little memory.
-                    let Self { common, stopping, .. } = served.clone();
-                    Box::pin(connection::converse(stream, client, common, stopping)).await;
+                    Ok(client) if is_tls => Box::pin(handshake::serve(stream, client, common, stopping)).await,
+                    Ok(client) => Box::pin(connection::serve(stream, client, common, stopping)).await,
+                    Err(error) => proxy_protocol::report(&error, peer),
                 }
-                Err(error) => proxy_protocol::report(&error, peer),
-            }
-        });
+                drop(alive);
+            }),
+        };
     }
 
     /// The client that the PROXY header of a connection names.

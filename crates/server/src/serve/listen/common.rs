@@ -1,6 +1,5 @@
 //! The state that all connections of a worker share, and the answer to a request.
 
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -12,14 +11,18 @@ use tokio::time::Instant;
 use super::connection_state::BusyGuard;
 use super::connections::Connections;
 use super::limits;
+use super::loss_check::LossCheck;
 use super::stream_budget::StreamBudget;
 use super::tracked_body::TrackedBody;
 use crate::config::settings::Limits;
+use crate::key::Scheme;
+use crate::serve::arrival::Arrival;
+use crate::serve::body::Backlog;
 use crate::serve::log::{self, Lines, LoggedRequest};
 use crate::serve::service::Service;
 use crate::serve::shared::Shared;
 use crate::serve::simple_request::SimpleRequest;
-use crate::serve::trusted_proxies;
+use crate::serve::trusted_proxies::{self, Forwarded};
 
 /// The state that all connections of a worker share, by one configuration. A reload makes another one of it: a request has the same
 /// one from its beginning to its end.
@@ -67,23 +70,25 @@ impl Common {
     pub(super) async fn answer(
         &self,
         mut request: Request<Incoming>,
-        client: IpAddr,
+        arrival: &Arrival,
         open: BusyGuard,
     ) -> Response<TrackedBody> {
+        let client = arrival.client;
         let real_client = if self.service.trusts(client) {
-            trusted_proxies::apply(self.service.trusted_proxies(), client, &mut request)
+            trusted_proxies::apply(self.service.trusted_proxies(), arrival, &mut request)
         } else {
             client
         };
         let version = request.version();
+        let scheme = request.extensions().get::<Forwarded>().map_or(arrival.scheme, |forwarded| forwarded.scheme);
         let mut entry = self
             .log
             .as_ref()
-            .map(|log| log.entry(&LoggedRequest::of(&request), real_client, Instant::now().into_std()));
+            .map(|log| log.entry(&LoggedRequest::of(&request, scheme), real_client, Instant::now().into_std()));
         // Pinned, because two branches wait for it.
         let answering = pin!(async {
             match limits::refuse(&mut request, &self.limits) {
-                None => self.service.answer(request, client).await,
+                None => self.service.answer(request, arrival).await,
                 Some(refusal) => refusal,
             }
         });
@@ -95,10 +100,13 @@ impl Common {
                 response
             }
         };
+        let loss = (arrival.scheme == Scheme::Https).then(|| LossCheck::of(self.service.store()));
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
-            let stream = is_counted.then(|| self.budget.begin(open.connection(), body.backlog()));
-            TrackedBody::new(body, open, entry, stream)
+            let loss = loss.filter(|_| body.may_be_pinned());
+            let backlog = || if loss.is_some() { Backlog::Copies } else { body.backlog() };
+            let stream = is_counted.then(|| self.budget.begin(open.connection(), backlog()));
+            TrackedBody::new(body, open, entry, stream, loss)
         })
     }
 }

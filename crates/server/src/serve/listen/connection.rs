@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,11 +22,13 @@ use tokio::time::{Instant, sleep_until};
 
 use super::common::Common;
 use super::connection_state::{ConnectionState, Due, FIRST_REQUEST, Order};
+use super::connections::Registered;
 use super::fast_path::FastPath;
 use super::read_timeout::ReadTimeout;
 use super::stream_budget::Executor;
 use super::write_timeout::WriteTimeout;
 use crate::config::settings::Limits;
+use crate::serve::arrival::Arrival;
 use crate::serve::interim::{self, Interim};
 use crate::serve::stop::Stop;
 
@@ -40,40 +43,70 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 /// The time of a connection to tell its client that it is going to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Answers the requests of a connection until it ends, exceeds a limit, or is asked to stop.
-pub(super) async fn converse(
+/// A connection in the list of all connections.
+pub(super) struct Connected {
+    pub(super) state: Arc<ConnectionState>,
+    _registered: Registered,
+}
+
+impl Connected {
+    /// Call it in the connection's own task.
+    pub(super) async fn register(common: &Common) -> Self {
+        let state = Arc::new(ConnectionState::new());
+        let registered = common.connections.register(&state);
+        poll_fn(|context| {
+            state.wake_by(context.waker());
+            Poll::Ready(())
+        })
+        .await;
+        Self { state, _registered: registered }
+    }
+}
+
+/// Answers the requests of a connection without TLS until it ends, exceeds a limit, or is asked to stop.
+pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: IpAddr,
     common: Arc<ArcSwap<Common>>,
+    stopping: watch::Receiver<Stop>,
+) {
+    let connected = Connected::register(&common.load_full()).await;
+    let stream = WriteTimeout::new(stream, Arc::clone(&connected.state));
+    converse(stream, Arrival::clear(client), connected, common, stopping).await;
+}
+
+/// The same on any stream with a write timeout.
+pub(super) async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    arrival: Arrival,
+    connected: Connected,
+    common: Arc<ArcSwap<Common>>,
     mut stopping: watch::Receiver<Stop>,
 ) {
-    let state = Arc::new(ConnectionState::new());
-    let begun = common.load_full();
-    let _registered = begun.connections.register(&state);
-    poll_fn(|context| {
-        state.wake_by(context.waker());
-        Poll::Ready(())
-    })
-    .await;
+    let (state, client) = (Arc::clone(&connected.state), arrival.client);
+    let arrival = Arc::new(arrival);
     let interim = Arc::new(Interim::default());
     let answer = {
         let (common, state, interim) = (Arc::clone(&common), Arc::clone(&state), Arc::clone(&interim));
+        let arrival = Arc::clone(&arrival);
         service_fn(move |request: Request<Incoming>| {
             let (common, open, interim) = (common.load_full(), state.open(), Arc::clone(&interim));
             let (state, is_http1) = (Arc::clone(&state), request.version() < Version::HTTP_2);
+            let arrival = Arc::clone(&arrival);
             async move {
                 // Created when it runs, and dropped with the response's head. Otherwise waiting streams, and bodies in flight, would
                 // keep its memory.
                 let answering = Box::pin(async {
                     let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
-                    interim::telling(opened.as_ref(), common.answer(request, client, open)).await
+                    interim::telling(opened.as_ref(), common.answer(request, &arrival, open)).await
                 });
                 Ok::<_, Infallible>(marked(answering.await, is_http1 && state.is_last()))
             }
         })
     };
-    let stream = ReadTimeout::new(WriteTimeout::new(stream), Arc::clone(&state));
-    let io = TokioIo::new(FastPath::new(stream, Arc::clone(&common), Arc::clone(&state), interim, client));
+    let begun = common.load_full();
+    let stream = ReadTimeout::new(stream, Arc::clone(&state));
+    let io = TokioIo::new(FastPath::new(stream, Arc::clone(&common), Arc::clone(&state), interim, arrival));
     let mut connection = pin!(builder(&begun.limits).serve_connection_with_upgrades(io, answer).into_owned());
     let mut alarm = pin!(sleep_until(ConnectionState::next_look(&begun.limits)));
     drop(begun);
@@ -111,6 +144,9 @@ pub(super) async fn converse(
             }
         }
     };
+    if ended.as_ref().err().is_none_or(|error| is_unseen(error.as_ref())) {
+        state.end();
+    }
     log_end(ended, &state, client, &common.load());
 }
 
@@ -120,6 +156,11 @@ fn marked<B>(mut response: Response<B>, is_last: bool) -> Response<B> {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
+}
+
+/// Whether a connection was asked to end before hyper saw a byte of it.
+fn is_unseen(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
 }
 
 /// Logs how a connection has ended.

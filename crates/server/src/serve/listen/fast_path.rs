@@ -24,7 +24,6 @@
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -41,6 +40,8 @@ use super::connection_state::{BusyGuard, ConnectionState, SendingGuard};
 use super::read_buffer::{self, ReadBuffer};
 use super::read_timeout::ReadTimeout;
 use super::request_line::{self, LineCheck};
+use crate::key::Scheme;
+use crate::serve::arrival::Arrival;
 use crate::serve::interim::Interim;
 use crate::serve::log::{Entry, LoggedRequest};
 use crate::serve::service::Route;
@@ -56,7 +57,7 @@ pub(super) struct FastPath<S> {
     common: Cache<Arc<ArcSwap<Common>>, Arc<Common>>,
     state: Arc<ConnectionState>,
     interim: Arc<Interim>,
-    client: IpAddr,
+    arrival: Arc<Arrival>,
     /// The generation of `common` to which `is_trusted` and `route` belong.
     generation: u64,
     /// Whether the client is a trusted proxy.
@@ -105,6 +106,7 @@ struct Unsent {
     head: Vec<u8>,
     /// The pinned value.
     value: Bytes,
+    source: Source,
     /// The bytes of both that have left.
     sent: usize,
     entry: Option<Entry>,
@@ -127,12 +129,12 @@ impl<S> FastPath<S> {
         common: Arc<ArcSwap<Common>>,
         state: Arc<ConnectionState>,
         interim: Arc<Interim>,
-        client: IpAddr,
+        arrival: Arc<Arrival>,
     ) -> Self {
         let mut common = Cache::new(common);
         let (generation, is_trusted) = {
             let common = common.load();
-            (common.generation, common.service.trusts(client))
+            (common.generation, common.service.trusts(arrival.client))
         };
         let (buffer, grant, unsent, unsent_interim, route) =
             (ReadBuffer::default(), Grant::None, None, Vec::new(), None);
@@ -141,7 +143,7 @@ impl<S> FastPath<S> {
             common,
             state,
             interim,
-            client,
+            arrival,
             generation,
             is_trusted,
             buffer,
@@ -198,7 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
 
     /// Answers a request that hyper never sees, and ends the connection.
     fn refuse(&mut self, status: StatusCode, words: &str) {
-        let Self { stream, common, state, client, buffer, grant, unsent, .. } = self;
+        let Self { stream, common, state, arrival, buffer, grant, unsent, .. } = self;
         let mut value = reply::error_text(status, words);
         let head = format!(
             "HTTP/1.1 {status}\r\ncontent-type: {}\r\ncache-control: no-store\r\ncontent-length: {}\r\nconnection: close\r\n\
@@ -211,12 +213,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             value.clear();
         }
         if let Some(log) = &common.load().log {
-            log.refused(*client, status);
+            log.refused(arrival.client, status);
         }
         let (sending, open) = (state.sending(), state.open());
         *unsent = Some(Box::new(Unsent {
             head: head.into_bytes(),
             value: value.into(),
+            source: Source::Safe,
             sent: 0,
             entry: None,
             _sending: sending,
@@ -229,13 +232,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
 
     /// Answers the first waiting request if it is a hit in memory.
     fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Advance> {
-        let Self { stream, common, state, client, generation, is_trusted, buffer, grant, unsent, route, .. } = self;
+        let Self { stream, common, state, arrival, generation, is_trusted, buffer, grant, unsent, route, .. } = self;
         if buffer.is_empty() {
             return Ok(Advance::Nothing);
         }
         let common = common.load();
         if common.generation != *generation {
-            (*generation, *is_trusted, *route) = (common.generation, common.service.trusts(*client), None);
+            (*generation, *is_trusted, *route) = (common.generation, common.service.trusts(arrival.client), None);
         }
         let started = common.log.as_ref().map(|_| Instant::now());
         let mut room = [const { MaybeUninit::uninit() }; simple_request::FIELDS_MAX];
@@ -253,30 +256,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             Parsed::Simple(request, head_bytes) => (request, head_bytes),
         };
         let granted = Grant::of(Length::Bytes(head_bytes as u64), state);
+        request.scheme = arrival.scheme;
         let real_client = if *is_trusted {
-            trusted_proxies::apply_to_simple(common.service.trusted_proxies(), *client, &mut request)
+            trusted_proxies::apply_to_simple(common.service.trusted_proxies(), arrival.client, &mut request)
         } else {
-            *client
+            arrival.client
         };
         request.is_last |= state.is_last();
         let mut head = read_buffer::spare_head();
-        let found =
-            if common.takes(&request, head_bytes) { common.service.fast_hit(&request, route, &mut head) } else { None };
+        let found = if common.takes(&request, head_bytes) {
+            common.service.fast_hit(&request, arrival, route, &mut head)
+        } else {
+            None
+        };
         let Some(page) = found else {
             read_buffer::keep_head(head);
             return Ok(Advance::Granted(granted));
         };
         let open = state.open();
-        let pieces = [IoSlice::new(&head), IoSlice::new(&page.hit)];
-        let written = match Pin::new(stream).poll_write_vectored(context, &pieces) {
-            Poll::Ready(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
-            Poll::Ready(Err(error)) if is_loss(&error) => {
-                common.service.notice_loss(&page.hit);
-                return Ok(Advance::Granted(granted));
-            }
-            Poll::Ready(written) => written,
-            Poll::Pending => Ok(0),
-        };
+        let source = if arrival.scheme == Scheme::Https { Source::Lossy } else { Source::Safe };
+        let written =
+            match poll_write(Pin::new(&mut *stream), context, [&head, &page.hit], source, || page.hit.is_intact()) {
+                Poll::Ready(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Err(error)) if is_loss(&error) => {
+                    common.service.notice_loss(&page.hit);
+                    return Ok(Advance::Granted(granted));
+                }
+                Poll::Ready(written) => written,
+                Poll::Pending => Ok(0),
+            };
         let entry = common.log.as_ref().zip(started).map(|(log, started)| {
             let mut entry = log.entry(&LoggedRequest::of_simple(&request), real_client, started);
             entry.answered_by_hit(page.status);
@@ -288,11 +296,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             *grant = Grant::End;
         }
         buffer.consume(head_bytes);
-        if sent == head.len() + page.hit.len() {
+        let has_left = sent == head.len() + page.hit.len() && Pin::new(stream).poll_flush(context)?.is_ready();
+        if has_left {
             read_buffer::keep_head(head);
         } else {
             let value = Bytes::from_owner(page.hit.into_owned());
-            *unsent = Some(Box::new(Unsent { head, value, sent, entry, _sending: state.sending(), _open: open }));
+            let sending = state.sending();
+            *unsent = Some(Box::new(Unsent { head, value, source, sent, entry, _sending: sending, _open: open }));
         }
         Ok(Advance::Sent)
     }
@@ -300,16 +310,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     /// Sends the rest of a response.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(unsent) = &mut self.unsent {
-            let Unsent { head, value, sent, entry, .. } = &mut **unsent;
+            let Unsent { head, value, source, sent, entry, .. } = &mut **unsent;
+            if *sent == head.len() + value.len() {
+                // Under TLS, encrypted bytes may wait for the socket.
+                ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+                self.unsent = None;
+                continue;
+            }
             let of_head = head.get(*sent..).unwrap_or_default();
             let of_value = &value[sent.saturating_sub(head.len())..];
-            let pieces = [IoSlice::new(of_head), IoSlice::new(of_value)];
-            let written = match ready!(Pin::new(&mut self.stream).poll_write_vectored(context, &pieces)) {
+            let service = &self.common.load().service;
+            let stream = Pin::new(&mut self.stream);
+            let written = match ready!(poll_write(stream, context, [of_head, of_value], *source, || !service.has_lost()))
+            {
                 Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Ok(written) => written,
                 Err(error) => {
                     if is_loss(&error) {
-                        self.common.load().service.notice_loss(value);
+                        service.notice_loss(value);
                     }
                     return Poll::Ready(Err(error));
                 }
@@ -318,9 +336,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
                 entry.sent(written.saturating_sub(of_head.len()));
             }
             *sent += written;
-            if *sent == head.len() + value.len() {
-                self.unsent = None;
-            }
         }
         Poll::Ready(Ok(()))
     }
@@ -361,6 +376,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             }
         }
     }
+}
+
+/// Where the bytes of a value are while they are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// In memory of our own, or the kernel reads them, and fails if they are lost.
+    Safe,
+    /// In the volume, and the encryption reads them.
+    Lossy,
+}
+
+/// Writes head and value. `is_intact` says whether the bytes of the volume that were read so far are right. Bytes that are not are never
+/// written: the error is that of the kernel for them.
+fn poll_write<S: AsyncWrite>(
+    stream: Pin<&mut S>,
+    context: &mut Context<'_>,
+    [head, value]: [&[u8]; 2],
+    source: Source,
+    is_intact: impl Fn() -> bool,
+) -> Poll<io::Result<usize>> {
+    if source == Source::Safe {
+        return stream.poll_write_vectored(context, &[IoSlice::new(head), IoSlice::new(value)]);
+    }
+    read_buffer::with_copy(head, value, |copy| {
+        if is_intact() { stream.poll_write(context, copy) } else { Poll::Ready(Err(Errno::FAULT.into())) }
+    })
 }
 
 /// The kernel could not read the bytes to send.

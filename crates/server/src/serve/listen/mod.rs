@@ -5,8 +5,9 @@
 //!                            └──> worker 1: ...
 //! ```
 //! A socket is bound here, or passed by the service manager (`activation`). A connection may begin with a header that names its
-//! client (`proxy_protocol`). Then it is a stack. From the socket up, `write_timeout` and `read_timeout` bound its times, which `connection_state`
-//! measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses requests beyond them.
+//! client (`proxy_protocol`). Then it is a stack. From the socket up, `write_timeout`, TLS (`handshake`) and `read_timeout`; they bound its
+//! times, which `connection_state` measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses
+//! requests beyond them.
 //!
 //! The thread that waits for the end also serves the administration, if there is one.
 //!
@@ -19,9 +20,12 @@ mod common;
 mod connection;
 mod connection_state;
 mod connections;
+mod farewell;
 mod fast_path;
+mod handshake;
 mod limits;
 mod listener;
+mod loss_check;
 mod proxy_protocol;
 mod read_buffer;
 mod read_timeout;
@@ -31,6 +35,8 @@ mod sockets;
 mod stream_budget;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_tls;
 mod tracked_body;
 mod watchdog;
 mod worker;
@@ -55,7 +61,7 @@ use crate::serve::error::Error;
 pub(crate) use activation::Activated;
 use connections::Connections;
 use signals::Signals;
-pub(crate) use sockets::{Binding, ListenPlace, OpenSocket, Sockets};
+pub(crate) use sockets::{Binding, ListenPlace, OpenSocket, Sockets, https_port};
 use stream_budget::StreamBudget;
 use worker::Together;
 pub(crate) use workers::{Beginning, Workers};

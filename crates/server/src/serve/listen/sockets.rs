@@ -1,16 +1,17 @@
 //! The addresses and Unix sockets that the server listens at, and the sockets of each worker.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::io::Errno;
 use socket2::Socket;
 use toml::Spanned;
 
 use super::activation::Activated;
-use super::listener::{BACKLOG, ListenSocket, listen_at};
+use super::listener::{BACKLOG, Layers, LayersCell, ListenSocket, listen_at};
 use crate::config::listen::{ListenAddress, SocketMode};
 use crate::config::settings;
 use crate::serve::error::Error;
@@ -20,8 +21,7 @@ use crate::serve::upgrade::InheritedSocket;
 /// An address to listen on.
 pub(crate) struct ListenPlace {
     pub(crate) address: ListenAddress,
-    /// Whether each connection begins with a PROXY header.
-    pub(crate) has_proxy_header: bool,
+    pub(crate) layers: Layers,
 }
 
 /// The addresses of a configuration, bound for all workers, in its order.
@@ -40,9 +40,9 @@ pub(super) struct Bound {
     address: ListenAddress,
     /// Each worker has duplicates of its ones. If there are fewer sockets than workers, some share one.
     sockets: Vec<Socket>,
-    has_proxy_header: bool,
-    /// The file of a Unix socket that a server has made. The last owner removes it.
-    file: Option<Arc<SocketFile>>,
+    layers: Arc<LayersCell>,
+    /// The file of a Unix socket that a server has made.
+    file: Option<SocketFile>,
 }
 
 /// How addresses are bound.
@@ -69,9 +69,13 @@ pub(crate) struct OpenSocket<'a> {
 impl ListenPlace {
     /// The addresses of a configuration.
     pub(crate) fn all(server: &settings::Server) -> Vec<Self> {
-        let has_header = |address| server.proxy_protocol.iter().any(|other| other.get_ref() == address);
-        let addresses = server.listen.iter().map(Spanned::get_ref);
-        addresses.map(|address| Self { address: address.clone(), has_proxy_header: has_header(address) }).collect()
+        let has_header = |address: &ListenAddress| server.proxy_protocol.iter().any(|other| other.get_ref() == address);
+        let place = |address: &Spanned<ListenAddress>, is_tls| {
+            let address = address.get_ref();
+            Self { address: address.clone(), layers: Layers { has_proxy_header: has_header(address), is_tls } }
+        };
+        let http = server.http_addresses().iter().map(|address| place(address, false));
+        http.chain(server.https_addresses().iter().map(|address| place(address, true))).collect()
     }
 }
 
@@ -109,18 +113,26 @@ impl Sockets {
                     passed => Bound::with(place, asked.clone(), passed, binding),
                 },
             };
-            sockets.all.push(bound.map_err(|source| Error::Listen { address: asked.clone(), source })?);
+            match bound {
+                Err(error) if is_spare(place, places, &error) => {
+                    tracing::debug!(address = %asked, "this system has no IPv6");
+                }
+                bound => {
+                    sockets.all.push(bound.map_err(|source| Error::Listen { address: asked.clone(), source })?);
+                }
+            }
         }
         Ok(sockets)
     }
 
-    /// Those of the network, with the real ports.
+    /// Those of the network for HTTP, with the real ports.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        let tcp = |bound: &Bound| match &bound.address {
-            ListenAddress::Tcp(address) => Some(*address),
-            ListenAddress::Unix(_) => None,
-        };
-        self.all.iter().filter_map(tcp).collect()
+        self.all.iter().filter(|bound| !bound.layers().is_tls).filter_map(Bound::tcp).collect()
+    }
+
+    /// The same for HTTPS.
+    pub(crate) fn tls_addresses(&self) -> Vec<SocketAddr> {
+        self.all.iter().filter_map(Bound::tls).collect()
     }
 
     /// The paths of Unix sockets.
@@ -134,10 +146,28 @@ impl Sockets {
 }
 
 impl Bound {
+    /// `None`: the system has no IPv6, and this is one of its addresses that another one of `all` stands in for.
+    ///
     /// # Errors
     /// [`Error::Listen`].
-    pub(super) fn new(place: &ListenPlace, binding: Binding) -> Result<Self, Error> {
-        Self::bind(place, binding).map_err(|source| Error::Listen { address: place.address.clone(), source })
+    pub(super) fn new(place: &ListenPlace, all: &[ListenPlace], binding: Binding) -> Result<Option<Self>, Error> {
+        match Self::bind(place, binding) {
+            Ok(bound) => Ok(Some(bound)),
+            Err(error) if is_spare(place, all, &error) => Ok(None),
+            Err(source) => Err(Error::Listen { address: place.address.clone(), source }),
+        }
+    }
+
+    pub(super) fn tcp(&self) -> Option<SocketAddr> {
+        match &self.address {
+            ListenAddress::Tcp(address) => Some(*address),
+            ListenAddress::Unix(_) => None,
+        }
+    }
+
+    /// Its address of the network, if it is for HTTPS.
+    pub(super) fn tls(&self) -> Option<SocketAddr> {
+        self.tcp().filter(|_| self.layers().is_tls)
     }
 
     fn bind(place: &ListenPlace, binding: Binding) -> io::Result<Self> {
@@ -152,15 +182,15 @@ impl Bound {
             ListenAddress::Unix(path) => {
                 let (socket, file) = unix_socket::listen(path, binding.mode.0, BACKLOG)?;
                 let bound = Self::with(place, place.address.clone(), vec![socket], binding)?;
-                Ok(Self { file: Some(Arc::new(file)), ..bound })
+                Ok(Self { file: Some(file), ..bound })
             }
         }
     }
 
     /// Binds as many sockets of the network as the workers lack, if several may have the address.
     fn with(place: &ListenPlace, address: ListenAddress, sockets: Vec<Socket>, binding: Binding) -> io::Result<Self> {
-        let (asked, has_proxy_header) = (place.address.clone(), place.has_proxy_header);
-        let mut bound = Self { number: next_number(), asked, address, sockets, has_proxy_header, file: None };
+        let (asked, layers) = (place.address.clone(), Arc::new(LayersCell::new(place.layers)));
+        let mut bound = Self { number: next_number(), asked, address, sockets, layers, file: None };
         while let ListenAddress::Tcp(address) = bound.address
             && bound.sockets.len() < binding.workers
             && bound.sockets.iter().all(|socket| socket.reuse_port().unwrap_or(false))
@@ -175,30 +205,19 @@ impl Bound {
     /// Takes over the file of a socket from the process before.
     fn own_file(self, has_file: bool) -> io::Result<Self> {
         let file = match &self.address {
-            ListenAddress::Unix(path) if has_file => Some(Arc::new(SocketFile::inherited(path)?)),
+            ListenAddress::Unix(path) if has_file => Some(SocketFile::inherited(path)?),
             _ => None,
         };
         Ok(Self { file, ..self })
     }
 
-    /// The same sockets, where connections begin with a PROXY header or don't.
-    ///
-    /// # Errors
-    /// [`Error::Listen`], if there is no descriptor for one.
-    pub(super) fn with_proxy_header(&self, has_proxy_header: bool) -> Result<Self, Error> {
-        let sockets = self.sockets.iter().map(Socket::try_clone).collect::<io::Result<_>>();
-        Ok(Self {
-            number: next_number(),
-            asked: self.asked.clone(),
-            address: self.address.clone(),
-            sockets: sockets.map_err(|source| self.failed(source))?,
-            has_proxy_header,
-            file: self.file.clone(),
-        })
+    /// From now on connections have these layers.
+    pub(super) fn set_layers(&self, layers: Layers) {
+        self.layers.set(layers);
     }
 
-    pub(super) fn has_proxy_header(&self) -> bool {
-        self.has_proxy_header
+    pub(super) fn layers(&self) -> Layers {
+        self.layers.get()
     }
 
     /// Whether it is bound for this address of a configuration.
@@ -214,7 +233,7 @@ impl Bound {
         let count = self.sockets.len();
         let own = (0..count.max(workers)).skip(worker).step_by(workers.max(1));
         let duplicate = |socket: &Socket| {
-            let listen_socket = ListenSocket { socket: socket.try_clone()?, has_proxy_header: self.has_proxy_header };
+            let listen_socket = ListenSocket { socket: socket.try_clone()?, layers: Arc::clone(&self.layers) };
             Ok((self.number, listen_socket))
         };
         let duplicates: io::Result<_> = own.map(|number| duplicate(&self.sockets[number % count.max(1)])).collect();
@@ -239,7 +258,48 @@ impl Bound {
     }
 }
 
+/// The port for redirects to HTTPS: the default port if it is one of them.
+pub(crate) fn https_port(addresses: &[SocketAddr]) -> Option<u16> {
+    let mut ports = addresses.iter().map(SocketAddr::port);
+    ports.clone().find(|port| *port == 443).or_else(|| ports.next())
+}
+
+/// Whether an address is that of all networks of IPv6, beside that of IPv4, on a system without IPv6.
+fn is_spare(place: &ListenPlace, all: &[ListenPlace], error: &io::Error) -> bool {
+    let is_unknown =
+        matches!(error.raw_os_error().map(Errno::from_raw_os_error), Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL));
+    let ListenAddress::Tcp(address) = place.address else { return false };
+    let beside = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+    let has_other = || all.iter().any(|other| other.layers == place.layers && other.address == beside.into());
+    is_unknown && address.is_ipv6() && address.ip().is_unspecified() && has_other()
+}
+
 fn next_number() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_second_of_two_addresses_of_all_networks_can_be_spared() {
+        let place = |address: &str| ListenPlace { address: address.parse().unwrap(), layers: Layers::default() };
+        let all = ["0.0.0.0:80", "[::]:80", "[::]:81", "[::1]:80"].map(place);
+        let spared = |errno: Errno| -> Vec<bool> {
+            let error = io::Error::from_raw_os_error(errno.raw_os_error());
+            all.iter().map(|place| is_spare(place, &all, &error)).collect()
+        };
+        assert_eq!(spared(Errno::AFNOSUPPORT), [false, true, false, false]);
+        assert_eq!(spared(Errno::ADDRINUSE), [false; 4]);
+    }
+
+    #[test]
+    fn redirects_lead_to_the_default_port_if_it_is_bound() {
+        let port = |all: &[&str]| https_port(&all.iter().map(|address| address.parse().unwrap()).collect::<Vec<_>>());
+        assert_eq!(port(&["0.0.0.0:8443", "0.0.0.0:443"]), Some(443));
+        assert_eq!(port(&["0.0.0.0:8443", "0.0.0.0:9443"]), Some(8443));
+        assert_eq!(port(&[]), None);
+    }
 }

@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use eyewall::Options;
+use eyewall::{Cache, Options};
 use eyewall_http::terms::{Marks, Terms};
+use eyewall_tls::clock::SystemClock;
 use http::header::DATE;
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -21,7 +22,8 @@ use tokio::time::{Instant, sleep};
 
 use super::accept::Served;
 use super::common::Common;
-use super::connection::converse;
+use super::connection;
+use super::listener::Layers;
 use super::stream_budget::StreamBudget;
 use super::{Activated, Binding, ListenPlace, Sockets};
 use crate::config;
@@ -33,12 +35,12 @@ use crate::serve::stop::Stop;
 use eyewall_page_cache::head::{Head, Kind};
 use eyewall_page_cache::store::Times;
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
 /// Bytes between client and server.
 const BETWEEN: usize = 4 << 10;
 
 /// A server of a folder, and a connection to it.
-struct Site {
+pub(super) struct Site {
     folder: TempDir,
     limits: Limits,
 }
@@ -51,7 +53,7 @@ struct Connected {
 }
 
 impl Site {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let limits = Limits {
             head_timeout: Period(10 * SECOND),
             idle_timeout: Period(30 * SECOND),
@@ -73,8 +75,22 @@ impl Site {
 
     fn common(&self, source: &str, bytes: usize) -> Common {
         let cache = Options::new().size(4 << 20).anonymous().unwrap();
+        self.common_of(&cache, source, "http", bytes, |_| ())
+    }
+
+    /// The same with something done to the shared state; `/ready` is stored under this scheme.
+    pub(super) fn common_of(
+        &self,
+        cache: &Cache,
+        source: &str,
+        scheme: &str,
+        bytes: usize,
+        more: impl FnOnce(&mut Shared),
+    ) -> Common {
         let config = config::parse(&format!("[[site]]\n{source}\n")).unwrap();
-        let shared = Arc::new(Shared::new(config, &cache).unwrap());
+        let mut shared = Shared::new(config, cache, Arc::new(SystemClock)).unwrap();
+        more(&mut shared);
+        let shared = Arc::new(shared);
         let mut fields = HeaderMap::new();
         fields.insert(DATE, HeaderValue::from_static("Sun, 22 Nov 2026 10:00:00 GMT"));
         let terms = Terms {
@@ -88,7 +104,14 @@ impl Site {
         };
         let head = Head::new(Kind::Response(terms), StatusCode::OK, fields);
         let value = Bytes::from(vec![b'x'; bytes]);
-        let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
+        let kept = shared.pages.store.keep(
+            format!("{scheme}://a/ready").as_bytes(),
+            &head,
+            &[value],
+            Times::FOR_GOOD,
+            &[],
+            None,
+        );
         assert!(kept.is_some());
         let common = Common::new(&shared, None, Arc::default(), Arc::new(StreamBudget::new(0)));
         Common { limits: self.limits.clone(), ..common }
@@ -98,12 +121,8 @@ impl Site {
         let common = self.common(source, bytes);
         let (client, near) = duplex(BETWEEN);
         let (stop, stopping) = watch::channel(Stop::NotYet);
-        let server = tokio::spawn(converse(
-            near,
-            IpAddr::V4(Ipv4Addr::LOCALHOST),
-            Arc::new(ArcSwap::from_pointee(common)),
-            stopping,
-        ));
+        let common = Arc::new(ArcSwap::from_pointee(common));
+        let server = tokio::spawn(connection::serve(near, IpAddr::V4(Ipv4Addr::LOCALHOST), common, stopping));
         Connected { client, server, stop }
     }
 }
@@ -113,7 +132,7 @@ pub(super) fn served() -> Served {
     let site = Site::new();
     let common = site.common(&format!("root = \"{}\"", site.folder.path().display()), 0);
     let common = Arc::new(ArcSwap::from_pointee(common));
-    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0, has_proxy_header: false }
+    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0, layers: Arc::default() }
 }
 
 impl Connected {
@@ -360,7 +379,7 @@ fn all_addresses_of_both_versions_can_be_listened_at() {
     // Another program may have the port of one version.
     for _ in 0..10 {
         let bind = |address: SocketAddr| {
-            let place = ListenPlace { address: address.into(), has_proxy_header: false };
+            let place = ListenPlace { address: address.into(), layers: Layers::default() };
             Sockets::bind(&[place], binding, &mut Vec::new(), &mut Activated::default())
         };
         let Ok(version_6) = bind("[::]:0".parse().unwrap()) else {

@@ -58,7 +58,7 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
             common: Arc::new(ArcSwap::from_pointee(common)),
             stopping: stopping.clone(),
             alive,
-            has_proxy_header: false,
+            layers: Arc::default(),
         };
         let mut worker = Worker { served, closers: HashMap::new(), accepting: JoinSet::new() };
         for (number, listener) in listeners {
@@ -90,10 +90,10 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
 
 impl Worker {
     fn listen(&mut self, number: u64, socket: ListenSocket) -> io::Result<()> {
-        let ListenSocket { socket, has_proxy_header } = socket;
+        let ListenSocket { socket, layers } = socket;
         let listener = Listener::new(socket)?;
         let (closer, closed) = oneshot::channel();
-        let served = Served { has_proxy_header, ..self.served.clone() };
+        let served = Served { layers, ..self.served.clone() };
         self.accepting.spawn(accept(listener, served, closed));
         self.closers.entry(number).or_default().push(closer);
         Ok(())

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::listener::ListenSocket;
-use super::sockets::{Binding, Bound, ListenPlace, OpenSocket, Sockets};
+use super::listener::{Layers, ListenSocket};
+use super::sockets::{Binding, Bound, ListenPlace, OpenSocket, Sockets, https_port};
 use super::stream_budget::StreamBudget;
 use crate::serve::error::Error;
 use crate::serve::shared::Shared;
@@ -49,10 +49,25 @@ pub(super) struct Change {
 
 /// The sockets of another configuration, bound and not used yet.
 pub(crate) struct Prepared {
-    /// In the order of the configuration; a number is that of a present one.
-    all: Vec<Result<u64, Bound>>,
+    /// In the order of the configuration.
+    all: Vec<Result<Kept, Bound>>,
     /// For each worker.
     added: Vec<Vec<(u64, ListenSocket)>>,
+    /// Those for HTTPS.
+    tls_addresses: Vec<SocketAddr>,
+}
+
+/// An address that stays bound.
+struct Kept {
+    number: u64,
+    layers: Layers,
+}
+
+impl Prepared {
+    /// The port for redirects to HTTPS.
+    pub(crate) fn https_port(&self) -> Option<u16> {
+        https_port(&self.tls_addresses)
+    }
 }
 
 impl Workers {
@@ -78,6 +93,11 @@ impl Workers {
     /// With the real ports, in the order of the configuration. Empty once the server ends.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.sockets().addresses()
+    }
+
+    /// The same for HTTPS.
+    pub(crate) fn tls_addresses(&self) -> Vec<SocketAddr> {
+        self.sockets().tls_addresses()
     }
 
     /// The paths of its Unix sockets, in the order of the configuration.
@@ -127,17 +147,20 @@ impl Workers {
         let binding = binding(workers);
         let sockets = self.sockets();
         let mut present: Vec<&Bound> = sockets.all.iter().collect();
-        let mut prepared = Prepared { all: Vec::new(), added: self.orders.iter().map(|_| Vec::new()).collect() };
+        let added = self.orders.iter().map(|_| Vec::new()).collect();
+        let mut prepared = Prepared { all: Vec::new(), added, tls_addresses: Vec::new() };
         for place in places {
-            let same = present.iter().position(|bound| bound.is_for(&place.address)).map(|same| present.remove(same));
-            let bound = match same {
-                Some(same) if same.has_proxy_header() == place.has_proxy_header => {
-                    prepared.all.push(Ok(same.number));
-                    continue;
-                }
-                Some(same) => same.with_proxy_header(place.has_proxy_header)?,
-                None => Bound::new(place, binding)?,
-            };
+            let mut known = present.iter().enumerate().filter(|(_, bound)| bound.is_for(&place.address));
+            // Port 0 may be that of several.
+            let same = known.clone().find(|(_, bound)| bound.layers() == place.layers).or_else(|| known.next());
+            let same = same.map(|(number, _)| number).map(|number| present.remove(number));
+            if let Some(same) = same {
+                prepared.tls_addresses.extend(same.tcp().filter(|_| place.layers.is_tls));
+                prepared.all.push(Ok(Kept { number: same.number, layers: place.layers }));
+                continue;
+            }
+            let Some(bound) = Bound::new(place, places, binding)? else { continue };
+            prepared.tls_addresses.extend(bound.tls());
             for (worker, added) in prepared.added.iter_mut().enumerate() {
                 added.append(&mut bound.of_worker(worker, workers)?);
             }
@@ -150,9 +173,19 @@ impl Workers {
     pub(crate) fn change(&self, shared: &Arc<Shared>, prepared: Prepared) {
         let mut sockets = self.sockets();
         let mut before = std::mem::take(&mut sockets.all);
+        // They begin once every worker knows the proxies to believe, and the certificates.
+        let mut with_layers = Vec::new();
         for bound in prepared.all {
             match bound {
-                Ok(number) => sockets.all.extend(before.extract_if(.., |bound| bound.number == number)),
+                Ok(Kept { number, layers }) => {
+                    let kept = before.extract_if(.., |bound| bound.number == number);
+                    if layers == Layers::default() {
+                        sockets.all.extend(kept.inspect(|bound| bound.set_layers(layers)));
+                    } else {
+                        with_layers.push((number, layers));
+                        sockets.all.extend(kept);
+                    }
+                }
                 Err(bound) => sockets.all.push(bound),
             }
         }
@@ -168,6 +201,11 @@ impl Workers {
         drop(done);
         // It fails when the last sender is dropped.
         let _ = all_done.recv();
+        for bound in &self.sockets().all {
+            if let Some((_, layers)) = with_layers.iter().find(|(number, _)| *number == bound.number) {
+                bound.set_layers(*layers);
+            }
+        }
     }
 
     fn sockets(&self) -> MutexGuard<'_, Sockets> {

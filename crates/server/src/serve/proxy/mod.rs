@@ -28,7 +28,7 @@ use eyewall_http::reuse;
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::settings::Settings;
 use eyewall_page_cache::visit::{Answered, Unanswered, Visit};
-use http::header::CONNECTION;
+use http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Response};
 use http_body::Body as _;
@@ -37,7 +37,7 @@ use hyper::body::Incoming;
 use super::body::Body;
 use super::origin::{Origins, ProxyError, RequestBody, asked_protocol};
 use super::shared::Shared;
-use super::{NAME, reply};
+use super::{NAME, reply, tls};
 use crate::key::CacheKey;
 use crate::sites::Site;
 use inbound::Inbound;
@@ -53,6 +53,8 @@ pub(crate) struct Proxy {
     pages: Arc<Pages>,
     /// The fields of requests that keys and rules look at.
     looked_at: Vec<HeaderName>,
+    /// The line of `Strict-Transport-Security`, for clients that use HTTPS.
+    hsts_line: Option<String>,
 }
 
 impl Proxy {
@@ -70,8 +72,11 @@ impl Proxy {
             ..Settings::default()
         };
         let error_page_settings = Arc::new(error_page::settings(&settings));
+        let hsts = tls::policy::hsts(&site.settings);
+        let hsts_line =
+            hsts.and_then(|value| Some(format!("{STRICT_TRANSPORT_SECURITY}: {}\r\n", value.to_str().ok()?)));
         let (site, settings, pages) = (Arc::clone(site), Arc::new(settings), Arc::clone(&shared.pages));
-        Self { site, settings, error_page_settings, policy, origins, pages, looked_at }
+        Self { site, settings, error_page_settings, policy, origins, pages, looked_at, hsts_line }
     }
 
     /// The origins, with their connections.
