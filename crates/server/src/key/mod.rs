@@ -140,7 +140,7 @@ impl KeyRules {
             sort_query: key.sort_query,
             cookies: key.cookies.iter().map(|name| name.0.clone()).collect(),
             headers: key.headers.iter().map(|name| name.get_ref().0.clone()).collect(),
-            languages: Languages::of(site.accept_language.iter().flat_map(|all| all.get_ref())),
+            languages: Languages::of(site.accept_language.iter().flat_map(toml::Spanned::get_ref)),
         }
     }
 

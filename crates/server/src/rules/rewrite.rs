@@ -35,7 +35,7 @@ impl Rewrite {
         };
         let names = |of_rule: &[Spanned<FieldName>]| of_rule.iter().map(|name| name.get_ref().0.clone()).collect();
         let status = rule.redirect_status.as_ref().map(|status| *status.get_ref()).unwrap_or_default().0;
-        let prefixes = rule.prefix.iter().flat_map(|all| all.get_ref()).map(|prefix| prefix.0.clone());
+        let prefixes = rule.prefix.iter().flat_map(Spanned::get_ref).map(|prefix| prefix.0.clone());
         let rewrite = Self {
             redirect: rule.redirect.as_ref().map(|target| (status, target.get_ref().clone())),
             prefixes: prefixes.collect(),
