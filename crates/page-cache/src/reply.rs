@@ -20,12 +20,18 @@ pub const TEXT: &str = "text/plain; charset=utf-8";
 /// A response that goes to a client.
 pub type Reply<B> = Response<CachedBody<B>>;
 
+/// Marks, among the extensions of a response, an error that the cache or its front door has made by itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Own;
+
 /// A response that is not stored, with a line of text that says what is wrong.
 pub fn error<B>(status: StatusCode, words: &str) -> Reply<B> {
     let mut fields = HeaderMap::new();
     fields.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response(status, fields, CachedBody::whole(error_text(status, words)))
+    let mut response = response(status, fields, CachedBody::whole(error_text(status, words)));
+    response.extensions_mut().insert(Own);
+    response
 }
 
 /// The body of such a response.

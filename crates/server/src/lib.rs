@@ -34,11 +34,11 @@
 //!
 //! # Where to look
 //! `serve` is the server itself. [`config`] is its configuration. `key` makes the key of a response, and `rules` finds the rules
-//! of a site that apply to a request and its response. `sites` finds a site by its host. The program `eyewall` and its tools are
+//! of a site that apply to a request and its response. `error_pages` has its pages for errors. `sites` finds a site by its host. The program `eyewall` and its tools are
 //! in `crates/cli`, which depends on this crate.
 //!
 //! ```text
-//! serve ──> sites ──> rules ──> key ──> config ──> host_name, units      each uses those on its right
+//! serve ──> sites ──> error_pages, rules ──> key ──> config ──> host_name, units      each uses those on its right
 //! ```
 //!
 //! # What is absent
@@ -47,6 +47,7 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+mod error_pages;
 mod host_name;
 mod key;
 mod rules;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::config::names::HostPattern;
 use crate::config::site;
+use crate::error_pages::ErrorPages;
 use crate::key::KeyRules;
 use crate::rules::Rules;
 
@@ -17,11 +18,14 @@ pub(crate) struct Site {
     pub(crate) key: KeyRules,
     /// Its rules.
     pub(crate) rules: Rules,
+    /// The pages that it shows in place of errors.
+    pub(crate) error_pages: ErrorPages,
 }
 
 impl Site {
     fn of(settings: &site::Site) -> Self {
-        Self { key: KeyRules::of(settings), rules: Rules::of(settings), settings: settings.clone() }
+        let (key, rules, error_pages) = (KeyRules::of(settings), Rules::of(settings), ErrorPages::of(settings));
+        Self { settings: settings.clone(), key, rules, error_pages }
     }
 
     /// The name of the site in its tags in the volume.

@@ -250,3 +250,21 @@ fn advise_reads_the_log_of_a_server() {
         assert_eq!(advice["bytes"], 90_000, "{advice}");
     }
 }
+
+#[test]
+fn the_log_keeps_a_cache_status_that_clients_do_not_get() {
+    let folder = Folder::new();
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let server = Server::configured(&format!(
+        "[server]\naccess_log = {{ path = \"{}\", format = \"json\" }}\n[[site]]\norigins = [\"{}\"]\n\
+         [[site.rule]]\nremove_headers = [\"Cache-Status\"]\n",
+        folder.log().display(),
+        origin.url()
+    ));
+    // `TE` forces the full path.
+    for fields in [&[][..], &[], &["TE: trailers"]] {
+        assert_eq!(server.ask("GET", "/", fields).cache(), "");
+    }
+    let words: Vec<_> = objects_of(server, &folder.log()).iter().map(|line| line["cache"].clone()).collect();
+    assert_eq!(words, ["miss", "hit", "hit"]);
+}

@@ -10,6 +10,7 @@ use http::header::{
 use toml::Spanned;
 
 use super::check_path::file;
+use super::check_rewrite;
 use super::compression::SiteCompression;
 use super::names::{Glob, HostPattern};
 use super::origin::OriginSettings;
@@ -58,9 +59,12 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
         }
     }
     ignored_cookies(found, faults);
+    error_pages(site, faults);
+    languages(site, faults);
     ttl_order(site.cache.ttl_min.as_ref(), site.cache.ttl_max.as_ref(), faults);
     for rule in site.rule.iter().filter(|rule| !rule.span().is_empty()) {
         check_rule(rule, faults);
+        check_rewrite::rewriting(rule, site, faults);
     }
     if let Some(beyond) = site.rule.get(RULES_MAX) {
         let message = format!("this site has {} rules, with those of its preset", site.rule.len());
@@ -80,6 +84,38 @@ fn ignored_cookies(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
             format!("the cookie `{name}` is part of the key, but also ignored"),
             hint,
         ));
+    }
+}
+
+fn error_pages(site: &Site, faults: &mut Vec<Fault>) {
+    for (status, path) in site.error_page.iter().filter(|(status, _)| !status.0.is_error()) {
+        let message = format!("{status} is not the status of an error");
+        faults.push(Fault::new(path.span(), message, "give 400 to 599, 4xx or 5xx"));
+    }
+    let without = |missing: &str| format!("`intercept_errors` has no effect without `{missing}`");
+    if let Some(intercepts) = &site.intercept_errors {
+        if site.error_page.is_empty() {
+            faults.push(Fault::absence(intercepts.span(), without("error_page"), "give pages, or remove it"));
+        } else if site.origins.is_empty() {
+            faults.push(Fault::absence(intercepts.span(), without("origins"), "remove it"));
+        }
+    }
+}
+
+fn languages(site: &Site, faults: &mut Vec<Fault>) {
+    let Some(found) = &site.accept_language else { return };
+    let languages = found.get_ref();
+    if languages.is_empty() {
+        faults.push(Fault::absence(found.span(), "`accept_language` is empty", "name a language, or remove it"));
+    }
+    for (index, tag) in languages.iter().enumerate() {
+        if languages[..index].iter().any(|before| before.0.eq_ignore_ascii_case(&tag.0)) {
+            faults.push(Fault::new(found.span(), format!("`accept_language` has {tag} twice"), "remove one"));
+        }
+    }
+    if site.origins.is_empty() {
+        let hint = "remove it: files have no variants by language";
+        faults.push(Fault::absence(found.span(), "`accept_language` has no effect without `origins`", hint));
     }
 }
 
@@ -195,6 +231,9 @@ fn check_rule(found: &Spanned<Rule>, faults: &mut Vec<Fault>) {
             ("bypass", rule.bypass.is_some(), "use `no_store`"),
             ("ignore_cookies", !rule.ignore_cookies.is_empty(), "remove it"),
             ("ignore_reload", rule.ignore_reload.is_some(), "remove it"),
+            ("redirect", rule.redirect.is_some(), "remove it"),
+            ("set_request_headers", !rule.set_request_headers.is_empty(), "use `set_headers`"),
+            ("remove_request_headers", !rule.remove_request_headers.is_empty(), "use `remove_headers`"),
         ];
         for (name, _, instead) in decided_before.into_iter().filter(|(_, is_given, _)| *is_given) {
             let message = format!("`{name}` applies before the response has a type and a status");
@@ -247,6 +286,16 @@ fn does_anything(rule: &Rule) -> bool {
         || rule.compress.is_some()
         || !rule.strip_response.is_empty()
         || !rule.tags.is_empty()
+        || rewrites(rule)
+}
+
+fn rewrites(rule: &Rule) -> bool {
+    rule.redirect.is_some()
+        || !rule.set_headers.is_empty()
+        || !rule.add_headers.is_empty()
+        || !rule.remove_headers.is_empty()
+        || !rule.set_request_headers.is_empty()
+        || !rule.remove_request_headers.is_empty()
 }
 
 /// Checks paths without wildcards against the other conditions of the rule on the path.

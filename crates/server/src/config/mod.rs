@@ -15,9 +15,11 @@
 
 mod check;
 mod check_path;
+mod check_rewrite;
 mod check_site;
 mod check_tls;
 pub mod compression;
+pub mod language;
 pub mod listen;
 mod messages;
 pub mod names;
@@ -26,6 +28,7 @@ pub mod origin_url;
 pub mod presets;
 mod problem;
 mod read;
+pub mod redirect;
 pub mod rule;
 pub mod settings;
 pub mod site;

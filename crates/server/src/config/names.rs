@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use globset::{Glob as GlobOfSet, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use http::uri::Authority;
-use http::{HeaderName, Method};
+use http::{HeaderName, HeaderValue, Method};
 use ipnet::IpNet;
 
 use super::value::written_as_text;
@@ -210,6 +210,25 @@ impl Ord for FieldName {
     }
 }
 
+/// The value of a header field: visible ASCII, blanks and tabs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldValue(pub HeaderValue);
+
+impl FromStr for FieldValue {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value = HeaderValue::from_str(text.trim_matches([' ', '\t'])).ok().filter(|value| value.to_str().is_ok());
+        value.map(Self).ok_or_else(|| format!("{text:?} can't be the value of a field; give ASCII text of one line"))
+    }
+}
+
+impl fmt::Display for FieldValue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0.to_str().unwrap_or_default())
+    }
+}
+
 /// A method, in capitals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodName(pub Method);
@@ -322,6 +341,7 @@ written_as_text! {
     HostHeader: "\"client\", \"origin\" or a host",
     Network: "an address or a network such as \"192.0.2.0/24\"",
     FieldName: "the name of a field",
+    FieldValue: "the value of a field",
     MethodName: "a method such as \"GET\"",
     CookieName: "the name of a cookie",
     Glob: "a pattern such as \"*.html\"",

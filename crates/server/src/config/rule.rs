@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::compression::Compress;
-use super::names::{FieldName, Glob, MethodName};
+use super::names::{FieldName, FieldValue, Glob, MethodName};
+use super::redirect::{RedirectStatus, RedirectTarget};
 use super::value::{Period, StatusKey, Statuses, Window, written_as_text};
 
 /// The most rules of a site, with those of its preset.
@@ -185,10 +186,44 @@ pub struct Rule {
     ///
     /// Example: `["blog"]`
     pub tags: Vec<Tag>,
+
+    /// Redirect the client to this address. `{path}` stands for the path, `{query}` for the query with its question mark,
+    /// `{uri}` for both, and `{rest}` for the path behind the rule's `prefix`. An address without a host is one of the same site.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"https://example.org{uri}"`
+    pub redirect: Option<Spanned<RedirectTarget>>,
+    /// The status of the redirect: 301, 302, 303, 307 or 308.
+    ///
+    /// Default: `302`
+    ///
+    /// Example: `301`
+    pub redirect_status: Option<Spanned<RedirectStatus>>,
+    /// Fields to set in responses when Eyewall sends them. Stored responses keep the fields of the origin.
+    ///
+    /// Example: `{ "X-Frame-Options" = "DENY" }`
+    pub set_headers: BTreeMap<FieldName, Spanned<FieldValue>>,
+    /// Fields to add to responses beside those of the same name.
+    ///
+    /// Example: `{ "Link" = "</style.css>; rel=preload; as=style" }`
+    pub add_headers: BTreeMap<FieldName, Spanned<FieldValue>>,
+    /// Fields to remove from responses when Eyewall sends them. `strip_response` also keeps them out of the volume.
+    ///
+    /// Example: `["Via"]`
+    pub remove_headers: Vec<Spanned<FieldName>>,
+    /// Fields to set in requests before Eyewall selects a variant and asks the origin. They are not part of the key.
+    ///
+    /// Example: `{ "X-Device" = "phone" }`
+    pub set_request_headers: BTreeMap<FieldName, Spanned<FieldValue>>,
+    /// Fields to remove from requests before Eyewall selects a variant and asks the origin.
+    ///
+    /// Example: `["Accept-Language"]`
+    pub remove_request_headers: Vec<Spanned<FieldName>>,
 }
 
 /// The keys of a rule, in the order in which `eyewall check` shows them.
-pub const RULE_KEYS: [&str; 29] = [
+pub const RULE_KEYS: [&str; 36] = [
     "name",
     "path",
     "prefix",
@@ -218,6 +253,13 @@ pub const RULE_KEYS: [&str; 29] = [
     "compress",
     "strip_response",
     "tags",
+    "redirect",
+    "redirect_status",
+    "set_headers",
+    "add_headers",
+    "remove_headers",
+    "set_request_headers",
+    "remove_request_headers",
 ];
 
 /// The name of a rule: a token, so that it can stand in `Cache-Status`.

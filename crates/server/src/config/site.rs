@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::compression::{Compress, SiteCompression};
+use super::language::LanguageTag;
 use super::names::{CookieName, FieldName, Glob, HostName, HostPattern};
-use super::origin::OriginSettings;
+use super::origin::{OriginSettings, TargetPath};
 use super::origin_url::OriginUrl;
 use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::Rule;
@@ -81,6 +82,23 @@ pub struct Site {
     pub compress: Option<Spanned<Compress>>,
     /// The types and lengths of responses that are compressed.
     pub compression: Option<Spanned<SiteCompression>>,
+    /// The languages of the site. Eyewall reduces `Accept-Language` to one of them before key, `Vary` and origin see it, so
+    /// that an address has few variants. Clients that want none of them get the first.
+    ///
+    /// Default: none: the field stays as it is
+    ///
+    /// Example: `["en", "de", "fr"]`
+    pub accept_language: Option<Spanned<Vec<LanguageTag>>>,
+    /// Pages to send in place of Eyewall's own errors, by status: paths in the root folder or of the origin.
+    ///
+    /// Example: `{ 404 = "/errors/404.html", 5xx = "/errors/5xx.html" }`
+    pub error_page: BTreeMap<StatusKey, Spanned<TargetPath>>,
+    /// Also send these pages in place of errors of the origin.
+    ///
+    /// Default: `false`
+    ///
+    /// Example: `true`
+    pub intercept_errors: Option<Spanned<bool>>,
     /// Certificates for HTTPS.
     pub tls: Option<Spanned<SiteTls>>,
     /// Answer requests over HTTP by a redirect to the same address over HTTPS.
@@ -123,6 +141,9 @@ impl Default for Site {
             precompressed: None,
             compress: None,
             compression: None,
+            accept_language: None,
+            error_page: BTreeMap::new(),
+            intercept_errors: None,
             tls: None,
             redirect_to_https: None,
             hsts: None,

@@ -206,3 +206,69 @@ fn what_is_compressed_is_said_as_a_word_or_as_codings() {
     let root = format!("[[site]]\nroot = \"{}\"\ncompress = true\n", folder.path().display());
     is_refused(&problems(&root), &["`compress` has no effect without `origins`"]);
 }
+
+#[test]
+fn a_rule_changes_no_field_that_frames_or_ages_a_message() {
+    for name in
+        ["Connection", "Keep-Alive", "Content-Length", "Transfer-Encoding", "Content-Encoding", "Date", "Age", "Vary"]
+    {
+        for rule in [
+            format!("set_headers = {{ {name} = \"1\" }}"),
+            format!("add_headers = {{ {name} = \"1\" }}"),
+            format!("remove_headers = [\"{name}\"]"),
+        ] {
+            let expected = format!("a rule can't change `{}`", name.to_ascii_lowercase());
+            is_refused(&with_site(&format!("[[site.rule]]\n{rule}\n")), &[&expected]);
+        }
+    }
+    for name in
+        ["Host", "Expect", "Range", "If-None-Match", "Cache-Control", "Accept-Encoding", "X-Forwarded-For", "TE"]
+    {
+        let rule = format!(
+            "[[site.rule]]\nset_request_headers = {{ {name} = \"1\" }}\nremove_request_headers = [\"{name}\"]\n"
+        );
+        is_refused(&with_site(&rule), &["a rule can't change", "a rule can't change"]);
+    }
+    let in_key = "key = { headers = [\"X-A\"], cookies = [\"b\"] }\n[[site.rule]]\nremove_request_headers = [\"X-A\", \"Cookie\"]\n";
+    is_refused(&with_site(in_key), &["`x-a`", "`cookie`"]);
+}
+
+#[test]
+fn a_redirect_that_can_not_be_is_refused() {
+    for (rule, words) in [
+        ("redirect = \"https://{host}/\"", "no valid host"),
+        ("redirect = \"//b.example/\"", "not the target"),
+        ("redirect = \"/new/{rest}\"", "this rule has none"),
+        ("redirect = \"/{paht}\"", "`{paht}` is not known"),
+        ("redirect = \"/\"\nredirect_status = 304", "304 is not the status of a redirect"),
+        ("bypass = true\nredirect_status = 301", "`redirect_status` has no effect"),
+        ("set_headers = { X-A = \"b\\r\\nc\" }", "can't be the value"),
+    ] {
+        is_refused(&with_site(&format!("[[site.rule]]\n{rule}\n")), &[words]);
+    }
+    let late = "[[site.rule]]\nstatus = [404]\nredirect = \"/\"\nset_request_headers = { X-A = \"1\" }\n";
+    is_refused(&with_site(late), &["`redirect` applies before", "`set_request_headers` applies before"]);
+}
+
+#[test]
+fn error_pages_are_for_errors() {
+    for (text, words) in [
+        ("error_page = { 200 = \"/x\" }", "200 is not the status of an error"),
+        ("error_page = { 404 = \"x\" }", "`x` is not a path"),
+        ("intercept_errors = true", "`intercept_errors` has no effect without `error_page`"),
+    ] {
+        is_refused(&with_site(&format!("{text}\n")), &[words]);
+    }
+}
+
+#[test]
+fn the_languages_of_a_site_are_tags_each_once() {
+    for (text, words) in [
+        ("[]", "`accept_language` is empty"),
+        ("[\"de\", \"DE\"]", "has DE twice"),
+        ("[\"de_AT\"]", "`de_AT` is not a language"),
+        ("[\"*\"]", "`*` is not a language"),
+    ] {
+        is_refused(&with_site(&format!("accept_language = {text}\n")), &[words]);
+    }
+}

@@ -47,6 +47,11 @@ impl Statuses {
         (self.range.0..=self.range.1).contains(&status.as_u16())
     }
 
+    /// Whether all of them are errors.
+    pub fn is_error(self) -> bool {
+        self.range.0 >= 400
+    }
+
     /// Whether it is one status and not a class; one status takes precedence.
     pub fn is_single(self) -> bool {
         self.range.0 == self.range.1

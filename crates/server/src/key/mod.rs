@@ -23,6 +23,7 @@
 mod cookies;
 mod error;
 mod host;
+mod language;
 mod normal;
 
 use std::borrow::Cow;
@@ -39,6 +40,7 @@ use crate::config::names::Glob;
 pub(crate) use cookies::{CookieNames, cookies};
 pub(crate) use error::KeyError;
 pub(crate) use host::RequestHost;
+pub(crate) use language::Languages;
 pub(crate) use normal::{decoded, unescaped};
 
 /// The longest key: the engine's limit of 65,535 bytes, less room for what tells the variants of a response apart.
@@ -123,6 +125,7 @@ pub(crate) struct KeyRules {
     ignored_cookies: CookieNames,
     cookies: Vec<String>,
     headers: Vec<HeaderName>,
+    languages: Languages,
 }
 
 impl KeyRules {
@@ -137,6 +140,7 @@ impl KeyRules {
             sort_query: key.sort_query,
             cookies: key.cookies.iter().map(|name| name.0.clone()).collect(),
             headers: key.headers.iter().map(|name| name.get_ref().0.clone()).collect(),
+            languages: Languages::of(site.accept_language.iter().flat_map(toml::Spanned::get_ref)),
         }
     }
 
@@ -161,6 +165,11 @@ impl KeyRules {
     /// The cookies that Eyewall drops from requests first.
     pub(crate) fn ignored_cookies(&self) -> &CookieNames {
         &self.ignored_cookies
+    }
+
+    /// The languages to one of which Eyewall reduces those that a client accepts.
+    pub(crate) fn languages(&self) -> &Languages {
+        &self.languages
     }
 
     /// Whether keys can have further parts: one address then has several keys.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use globset::{Candidate, GlobMatcher, GlobSet};
 use http::header::{CONTENT_TYPE, COOKIE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 use crate::config::names::Glob;
 use crate::config::rule::{PathGlob, Rule};
@@ -50,7 +50,7 @@ impl<'a> RequestView<'a> {
     }
 }
 
-fn merged(path: Cow<'_, str>) -> Cow<'_, str> {
+pub(super) fn merged(path: Cow<'_, str>) -> Cow<'_, str> {
     if !path.contains("//") {
         return path;
     }
@@ -184,15 +184,21 @@ impl ResponseMatcher {
     }
 
     pub(super) fn matches(&self, status: StatusCode, fields: &HeaderMap) -> bool {
+        self.matches_head(status, fields.get(CONTENT_TYPE).map(HeaderValue::as_bytes))
+    }
+
+    /// The same for a response with this `Content-Type`.
+    pub(super) fn matches_head(&self, status: StatusCode, content_type: Option<&[u8]>) -> bool {
         self.statuses.as_ref().is_none_or(|all| all.iter().any(|statuses| statuses.contains(status)))
             && self.content_types.as_ref().is_none_or(|types| {
-                media_type(fields).is_some_and(|found| types.is_match_candidate(&Candidate::from_bytes(found)))
+                content_type
+                    .and_then(media_type)
+                    .is_some_and(|found| types.is_match_candidate(&Candidate::from_bytes(found)))
             })
     }
 }
 
 /// The type without its parameters (RFC 9110, section 8.3.1).
-fn media_type(fields: &HeaderMap) -> Option<&[u8]> {
-    let value = fields.get(CONTENT_TYPE)?.as_bytes();
+fn media_type(value: &[u8]) -> Option<&[u8]> {
     value.split(|byte| *byte == b';').next().map(<[u8]>::trim_ascii)
 }

@@ -16,6 +16,7 @@
 //! [`Overrides`].
 
 mod matcher;
+mod rewrite;
 
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ use crate::config::site::{Site, SiteCache};
 use crate::config::value::{Period, StatusKey, Window};
 use crate::key::{CacheKey, CookieNames};
 use matcher::{RequestMatcher, RequestView, ResponseMatcher};
+use rewrite::Rewrite;
 
 /// All rules of a site.
 #[derive(Debug)]
@@ -52,6 +54,7 @@ struct Compiled {
     negative_ttl: Vec<(StatusKey, Duration)>,
     strip_response: Vec<HeaderName>,
     tags: Vec<String>,
+    rewrite: Option<Box<Rewrite>>,
 }
 
 /// The configuration's settings for storing and times. RFC 9111 alone decides if all are `None`.
@@ -173,6 +176,7 @@ impl Rules {
             negative_ttl: rule.negative_ttl.iter().map(|(status, ttl)| (*status, ttl.0)).collect(),
             strip_response: rule.strip_response.iter().map(|name| name.0.clone()).collect(),
             tags: rule.tags.iter().map(|tag| tag.0.clone()).collect(),
+            rewrite: Rewrite::of(rule).map(Box::new),
         };
         let compiled: Vec<Compiled> =
             site.rule.iter().map(toml::Spanned::get_ref).take(RULES_MAX).enumerate().map(compile).collect();
@@ -183,6 +187,11 @@ impl Rules {
             inspected: matcher::Inspected::of(compiled.iter().map(|rule| &rule.request)),
             compiled,
         }
+    }
+
+    /// Whether any of them redirects, or changes fields on their way.
+    pub(crate) fn rewrite(&self) -> bool {
+        self.compiled.iter().any(|rule| rule.rewrite.is_some())
     }
 
     /// The fields of requests that they use. One may come twice.
@@ -203,11 +212,21 @@ impl Rules {
 
     /// The effects of these rules on a request that they match.
     pub(crate) fn decision(&self, matched: RuleSet) -> Decision<'_> {
-        let mut decision = Decision { rules: self, matched, bypass: None, ignore_reload: false };
+        let mut decision = Decision {
+            rules: self,
+            matched,
+            bypass: None,
+            ignore_reload: false,
+            redirect: None,
+            rewrites_response: false,
+        };
         let mut overrides = self.base;
         for rule in self.among(matched) {
             if let Some(bypass) = rule.bypass {
                 decision.bypass = bypass.then_some(rule.name.as_str());
+            }
+            if let Some(rewrite) = rule.rewrite.as_deref() {
+                rewrite.note(&mut decision);
             }
             // A rule with conditions on the response may not match; the checks refuse such a rule with a bypass.
             if rule.response.is_any() {
@@ -233,6 +252,9 @@ pub(crate) struct Decision<'a> {
     pub(crate) bypass: Option<&'a str>,
     /// Whether to ignore the client's directives about freshness.
     pub(crate) ignore_reload: bool,
+    redirect: Option<&'a Rewrite>,
+    /// Whether a rule may change fields of the response.
+    rewrites_response: bool,
 }
 
 impl<'a> Decision<'a> {

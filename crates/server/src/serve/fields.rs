@@ -18,7 +18,8 @@ pub(crate) const BY: &str = "eyewall";
 /// - fields that name the client's address ([`CLIENT_ADDRESSES`]), unless a trusted proxy sent them;
 /// - names with an underscore, which some servers take for the same name with a hyphen.
 ///
-/// It joins `Cookie` fields (RFC 9113, section 8.2.3), and drops the cookies that the site ignores. `Connection` and `Upgrade`
+/// It joins `Cookie` fields (RFC 9113, section 8.2.3), drops the cookies that the site ignores, and reduces `Accept-Language` to one of
+/// the site's languages. `Connection` and `Upgrade`
 /// stay, unless the upgrade is to another version of HTTP, which would bypass this cache.
 pub(crate) fn receive(fields: &mut HeaderMap, key: &KeyRules, is_trusted: bool) {
     let is_unasked =
@@ -38,6 +39,7 @@ pub(crate) fn receive(fields: &mut HeaderMap, key: &KeyRules, is_trusted: bool) 
         fields.insert(COOKIE, joined);
     }
     key.ignored_cookies().drop_from(fields);
+    key.languages().reduce(fields);
 }
 
 fn is_of_sender(name: &HeaderName, is_trusted: bool) -> bool {

@@ -29,6 +29,7 @@ mod admin;
 mod arrival;
 mod body;
 mod error;
+mod error_pages;
 mod fields;
 mod files;
 mod handle;

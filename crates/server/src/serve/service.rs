@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use eyewall_http::reuse;
 use eyewall_page_cache::store::Store;
 use eyewall_tls::acme::HTTP_PATH;
-use http::header::{ALLOW, AUTHORIZATION, STRICT_TRANSPORT_SECURITY};
+use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, LOCATION, STRICT_TRANSPORT_SECURITY};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
@@ -21,10 +22,10 @@ use super::simple_request::SimpleRequest;
 use super::tls::{Tls, policy};
 use super::trusted_proxies::Forwarded;
 use super::unix_client::is_unix;
-use super::{fields, purge, reply};
+use super::{error_pages, fields, log, purge, reply};
 use crate::config::names::Network;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
-use crate::sites::Sites;
+use crate::sites::{Site, Sites};
 
 /// The part of a worker that all its connections share.
 pub(crate) struct Service {
@@ -163,10 +164,12 @@ impl Service {
             Ok(key) => key,
             Err(error) => return refused(error),
         };
-        let mut response = handlers.answer(Request::from_parts(parts, body), key, client).await;
-        if let Some(hsts) = handlers.hsts.as_ref().filter(|_| scheme == Scheme::Https) {
-            response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+        let request = Request::from_parts(parts, body);
+        if site.rules.rewrite() || !site.error_pages.is_empty() {
+            return Box::pin(handlers.answer_rewritten(site, request, key, client)).await;
         }
+        let mut response = handlers.answer(request, key, client).await;
+        handlers.tell_hsts(scheme, &mut response);
         response
     }
 }
@@ -189,7 +192,7 @@ impl Route {
 
 impl Handlers {
     fn new(shared_site: &SharedSite, shared: &Shared, before: &[Self]) -> Self {
-        let SharedSite { site, files, origins } = shared_site;
+        let SharedSite { site, files, origins, fetches_pages } = shared_site;
         let proxy = origins.as_ref().map(|origins| {
             let mut known = before.iter().filter_map(|before| before.proxy.as_ref()).map(|proxy| proxy.origins());
             let same = known.find(|known| Arc::ptr_eq(known.site(), origins));
@@ -197,8 +200,46 @@ impl Handlers {
             origins.start_checking();
             Arc::new(Proxy::new(site, origins, shared))
         });
+        let has_pages = !site.error_pages.is_empty();
+        if let Some(proxy) = proxy.as_ref().filter(|_| has_pages && !fetches_pages.swap(true, Ordering::Relaxed)) {
+            tokio::spawn(error_pages::keep_fetching(Arc::downgrade(proxy)));
+        }
         let (redirects, hsts) = (site.settings.redirects_to_https(), policy::hsts(&site.settings));
         Self { files: files.clone(), proxy, redirects, hsts }
+    }
+
+    /// Adds `Strict-Transport-Security`, if the site has it and the client uses HTTPS.
+    fn tell_hsts(&self, scheme: Scheme, response: &mut Response<Body>) {
+        if let Some(hsts) = self.hsts.as_ref().filter(|_| scheme == Scheme::Https) {
+            response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+        }
+    }
+
+    /// Answers for a site with error pages, or with rules that redirect or change fields on their way.
+    async fn answer_rewritten(
+        &self,
+        site: &Site,
+        request: Request<Incoming>,
+        key: CacheKey,
+        client: IpAddr,
+    ) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let decision = site.rules.of_request(&key, &parts);
+        let (takes_pages, scheme) = (error_pages::takes_pages(&parts.headers), key.scheme());
+        let mut response = match decision.redirect(&key) {
+            Some((status, location)) => redirect(status, &location),
+            None => self.answer(Request::from_parts(parts, body), key, client).await,
+        };
+        if takes_pages
+            && let Some(path) = error_pages::page_for(&site.error_pages, &response)
+            && let Some(page) = error_pages::find(path, self.files.as_deref(), self.proxy.as_ref()).await
+        {
+            response = error_pages::with_page(response, page);
+        }
+        self.tell_hsts(scheme, &mut response);
+        log::note_cache_status(&mut response);
+        decision.rewrite_response(&mut response);
+        response
     }
 
     async fn answer(&self, request: Request<Incoming>, key: CacheKey, client: IpAddr) -> Response<Body> {
@@ -223,6 +264,15 @@ impl Handlers {
 
 fn refused(error: KeyError) -> Response<Body> {
     reply::error(error.status(), &error.to_string())
+}
+
+/// The response of a rule with `redirect`. Only its status says whether it may be stored.
+fn redirect(status: StatusCode, location: &str) -> Response<Body> {
+    let mut fields = HeaderMap::new();
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static(reply::TEXT));
+    // It is ASCII without control characters.
+    fields.extend(HeaderValue::from_str(location).ok().map(|location| (LOCATION, location)));
+    reply::response(status, fields, Body::whole(reply::error_text(status, "the address is another one")))
 }
 
 fn method_not_allowed() -> Response<Body> {

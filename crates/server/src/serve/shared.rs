@@ -6,6 +6,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use eyewall::Cache;
@@ -55,6 +56,8 @@ pub(crate) struct SharedSite {
     pub(crate) site: Arc<Site>,
     pub(crate) files: Option<Arc<Files>>,
     pub(crate) origins: Option<Arc<OriginSite>>,
+    /// Whether a worker fetches the error pages already; one is enough.
+    pub(crate) fetches_pages: AtomicBool,
 }
 
 impl Shared {
@@ -151,7 +154,8 @@ impl SharedSite {
             None => None,
         };
         let origins = (!site.settings.origins.is_empty()).then(|| origins(&site.settings, before));
-        Ok(Self { site: Arc::clone(site), files, origins: origins.transpose()? })
+        let fetches_pages = AtomicBool::new(false);
+        Ok(Self { site: Arc::clone(site), files, origins: origins.transpose()?, fetches_pages })
     }
 }
 

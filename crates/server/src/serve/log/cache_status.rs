@@ -11,13 +11,32 @@
 //! The reason of `Cache-Status` follows `pass` after a colon, and also an unusual `hit` or `stale`.
 
 use eyewall_http::field::cache_status::CACHE_STATUS;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue, Response};
 
 use super::escape::push_bare;
 use crate::serve::NAME;
 
+/// The `Cache-Status` of a response before rules changed its fields.
+#[derive(Debug, Clone)]
+struct Noted(HeaderValue);
+
+/// Notes the cache status of a response for the log, because rules may remove the field.
+pub(crate) fn note<B>(response: &mut Response<B>) {
+    if let Some(value) = response.headers().get_all(CACHE_STATUS).iter().next_back().cloned() {
+        response.extensions_mut().insert(Noted(value));
+    }
+}
+
+/// Appends the word of a response.
+pub(super) fn push_of<B>(line: &mut Vec<u8>, response: &Response<B>) {
+    match response.extensions().get::<Noted>() {
+        Some(Noted(value)) => push(line, &HeaderMap::from_iter([(CACHE_STATUS, value.clone())])),
+        None => push(line, response.headers()),
+    }
+}
+
 /// Appends the word, or `-` if the cache had no part in the response.
-pub(super) fn push(line: &mut Vec<u8>, fields: &HeaderMap) {
+fn push(line: &mut Vec<u8>, fields: &HeaderMap) {
     // Ours is the last: members of caches between here and the origin come before it.
     let member = fields.get_all(CACHE_STATUS).iter().next_back().and_then(|value| value.to_str().ok());
     let Some(value) = member.and_then(|member| member.strip_prefix(NAME)?.strip_prefix("; ")) else {
@@ -49,7 +68,7 @@ pub(super) fn push_hit(line: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use eyewall_http::field::cache_status::{CacheStatus, Forward};
-    use http::{HeaderValue, StatusCode};
+    use http::StatusCode;
 
     use super::*;
 

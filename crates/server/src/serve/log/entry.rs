@@ -162,7 +162,7 @@ impl Entry {
         self.status = response.status().as_u16();
         self.first_byte = Some(self.started.elapsed());
         self.origin = origin;
-        self.push_cache_status(|line| cache_status::push(line, response.headers()));
+        self.push_cache_status(|line| cache_status::push_of(line, response));
     }
 
     /// The same for a hit of the fast path.

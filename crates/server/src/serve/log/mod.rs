@@ -31,6 +31,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::settings::{AccessLog, LogFormat};
 use crate::serve::error::Error;
+pub(crate) use cache_status::note as note_cache_status;
 pub(crate) use entry::{Entry, LoggedRequest};
 pub(crate) use origin_time::{counted, measured};
 use queue::Queue;

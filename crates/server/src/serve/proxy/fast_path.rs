@@ -56,7 +56,7 @@ impl Proxy {
         parts.headers = self.received(request, &self.looked_at);
         let key = CacheKey::of(&self.site.key, host, request.scheme, &parts).ok()?;
         let decision = self.site.rules.of_request(&key, &parts);
-        if decision.bypass.is_some() {
+        if decision.bypass.is_some() || decision.redirects() {
             return None;
         }
         let now = SystemTime::now();
@@ -69,16 +69,21 @@ impl Proxy {
             }
         };
         let view = HeadView::of(hit.metadata())?;
+        if view.status.as_u16() >= 400 && self.site.error_pages.replaces(view.status) {
+            return None;
+        }
         let (is_last, hsts) = (request.is_last, self.hsts_line.as_deref().filter(|_| request.scheme == Scheme::Https));
         if view.compressible.is_some()
             && let Some((coding, form)) = self.fresh_form(key, &view, request)?
         {
             let body = BodyOfHead { coding: Some(coding), length: form.len() };
             let status = write_head(view, body, now, is_last, hsts, head)?;
+            decision.rewrite_head(status, head);
             return hit.is_intact().then_some(FastHit { status, hit: form });
         }
         let body = BodyOfHead { coding: None, length: hit.len() };
         let status = write_head(view, body, now, is_last, hsts, head)?;
+        decision.rewrite_head(status, head);
         Some(FastHit { status, hit })
     }
 
@@ -103,7 +108,7 @@ impl Proxy {
     /// The fields of a simple request with these names, as far as a client may set them.
     fn received(&self, request: &SimpleRequest<'_>, names: &[http::HeaderName]) -> HeaderMap {
         let mut fields = request.fields_of(names);
-        if !fields.is_empty() {
+        if !fields.is_empty() || !self.site.key.languages().is_empty() {
             fields::receive(&mut fields, &self.site.key, request.is_from_trusted_proxy);
         }
         fields
@@ -144,6 +149,7 @@ impl Proxy {
         let names = vary_index.name_lists().next()?;
         let mut fields = self.received(request, names);
         decision.drop_ignored_cookies(&mut fields);
+        decision.rewrite_request(&mut fields);
         let variant = Variant::of(names, &fields);
         let key = vary_index.key_of(key, &variant);
         match self.fresh_entry(&key, now)? {

@@ -12,9 +12,9 @@ use http::header::DATE;
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, Version};
 
-use super::{Proxy, policy, tags};
+use super::{Proxy, error_page, policy, tags};
 use crate::key::{CLIENT_ADDRESSES, CacheKey};
-use crate::rules::{Decision, RuleSet};
+use crate::rules::{Decision, Overrides, RuleSet};
 use crate::serve::fields;
 use crate::serve::origin::{ClientInfo, OriginRequest, ProxyError, RequestBody, ResponseBody, framing};
 use crate::serve::trusted_proxies::Forwarded;
@@ -26,6 +26,8 @@ pub(super) struct Inbound {
     // The rules matched by cookies, some of which have been dropped since.
     rules: RuleSet,
     client: IpAddr,
+    /// The answer is to be kept as an error page.
+    is_error_page: bool,
 }
 
 impl Inbound {
@@ -33,8 +35,14 @@ impl Inbound {
     pub(super) fn new(proxy: &Arc<Proxy>, parts: &mut Parts, key: CacheKey, client: IpAddr) -> Self {
         let decision = proxy.site.rules.of_request(&key, parts);
         decision.drop_ignored_cookies(&mut parts.headers);
+        decision.rewrite_request(&mut parts.headers);
         let rules = decision.matched();
-        Self { proxy: Arc::clone(proxy), key, rules, client }
+        Self { proxy: Arc::clone(proxy), key, rules, client, is_error_page: false }
+    }
+
+    /// The same for a request of this server for an error page.
+    pub(super) fn of_error_page(proxy: &Arc<Proxy>, parts: &mut Parts, key: CacheKey, client: IpAddr) -> Self {
+        Self { is_error_page: true, ..Self::new(proxy, parts, key, client) }
     }
 
     /// The decision of the site's rules.
@@ -99,7 +107,11 @@ impl Upstream for Inbound {
         extensions: &mut Extensions,
     ) -> Rules<'a> {
         let site = &self.proxy.site;
-        let applied = self.decision().of_response(status, fields);
+        let mut applied = self.decision().of_response(status, fields);
+        if self.is_error_page {
+            let no_store = Some(status != StatusCode::OK);
+            applied.overrides = Overrides { force_ttl: Some(error_page::TTL), no_store, ..applied.overrides };
+        }
         tags::strip(applied.stripped(), fields, extensions);
         Rules {
             policy: Cow::Owned(policy::with(&settings.policy, &applied.overrides)),

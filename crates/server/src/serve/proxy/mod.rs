@@ -5,12 +5,14 @@
 //! ```text
 //! request ──> inbound   its key, and the decision of the rules ──> the page cache asks and judges by it
 //!         ──> pass      requests that change something, ask for another protocol, or have content
+//! error_page  pages of the origin for the time when it gives none
 //! ready     the entries that the fast path can send
 //! ```
 
 pub(crate) mod fast_path;
 pub(crate) mod tags;
 
+mod error_page;
 mod inbound;
 mod pass;
 mod policy;
@@ -45,6 +47,7 @@ pub(crate) struct Proxy {
     site: Arc<Site>,
     /// The settings of the site's cache.
     settings: Arc<Settings>,
+    error_page_settings: Arc<Settings>,
     policy: Policy,
     origins: Arc<Origins>,
     pages: Arc<Pages>,
@@ -68,11 +71,12 @@ impl Proxy {
             compression: site.settings.compression(),
             ..Settings::default()
         };
+        let error_page_settings = Arc::new(error_page::settings(&settings));
         let hsts = tls::policy::hsts(&site.settings);
         let hsts_line =
             hsts.and_then(|value| Some(format!("{STRICT_TRANSPORT_SECURITY}: {}\r\n", value.to_str().ok()?)));
         let (site, settings, pages) = (Arc::clone(site), Arc::new(settings), Arc::clone(&shared.pages));
-        Self { site, settings, policy, origins, pages, looked_at, hsts_line }
+        Self { site, settings, error_page_settings, policy, origins, pages, looked_at, hsts_line }
     }
 
     /// The origins, with their connections.
