@@ -8,6 +8,7 @@ mod common;
 mod access_log;
 mod administration;
 mod administration_socket;
+mod admission;
 mod authorization;
 mod body_cut_short;
 mod broken_volume;

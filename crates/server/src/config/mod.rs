@@ -14,6 +14,7 @@
 //! - Keys, and rules that can be matched. `key` and `rules` make them from these settings, and `sites` finds a site by its host.
 
 mod check;
+mod check_limits;
 mod check_path;
 mod check_site;
 pub mod compression;
@@ -27,6 +28,7 @@ mod read;
 pub mod rule;
 pub mod settings;
 pub mod site;
+pub mod site_limits;
 pub mod value;
 
 use std::path::Path;

@@ -189,3 +189,16 @@ fn what_is_compressed_is_said_as_a_word_or_as_codings() {
     let root = format!("[[site]]\nroot = \"{}\"\ncompress = true\n", folder.path().display());
     is_refused(&problems(&root), &["`compress` has no effect without `origins`"]);
 }
+
+#[test]
+fn limits_that_have_no_effect_are_refused() {
+    is_refused(&with_site("[server.limits]\nrequest_burst = 5"), &["`request_burst` has no effect"]);
+    is_refused(
+        &with_site("[site.limits]\nrequest_burst = 5\norigin_queue = 5\norigin_wait = \"1s\""),
+        &["`request_burst` has no effect", "`origin_queue` has no effect", "`origin_wait` has no effect"],
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let site = format!("[[site]]\nroot = {:?}\n[site.limits]\norigin_requests = 5", folder.path());
+    is_refused(&problems(&site), &["`origin_requests` has no effect without `origins`"]);
+    assert!(with_site("[site.limits]\norigin_requests = 5\norigin_queue = 0").is_empty());
+}

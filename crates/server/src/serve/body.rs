@@ -10,7 +10,8 @@ use eyewall_page_cache::body::BodyStream;
 use eyewall_page_cache::cached_body::CachedBody;
 use eyewall_page_cache::upstream::BoxError;
 use http_body::{Frame, SizeHint};
-use hyper::body::Incoming;
+
+use super::origin::ResponseBody;
 
 /// How far hyper reads ahead on a connection to an origin. 80 to 90 KiB were measured.
 const READ_AHEAD: u64 = 88 << 10;
@@ -20,7 +21,7 @@ pub(crate) struct Body(State);
 
 enum State {
     /// A body of the page cache, or the text of an error.
-    Cached(CachedBody<Incoming>),
+    Cached(CachedBody<ResponseBody>),
     /// A file of a folder.
     File(eyewall_files::Body),
 }
@@ -57,8 +58,8 @@ impl Body {
     }
 }
 
-impl From<CachedBody<Incoming>> for Body {
-    fn from(body: CachedBody<Incoming>) -> Self {
+impl From<CachedBody<ResponseBody>> for Body {
+    fn from(body: CachedBody<ResponseBody>) -> Self {
         Self(State::Cached(body))
     }
 }

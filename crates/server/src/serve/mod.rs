@@ -9,6 +9,7 @@
 //!     purge/  PURGE, and the targets of purges
 //!     files/  --root: the files of a folder, by `eyewall-files`
 //!     proxy/  --origin: the site's rules for the page cache     origin/
+//! admission/  limits: connections, rates, networks, requests to origins
 //! upkeep      a thread for the upkeep of the volume
 //! admin/      purges and status, for operators
 //! ```
@@ -23,6 +24,7 @@
 //! stored, and ranges of a QUERY, bypass the volume.
 
 mod admin;
+mod admission;
 mod body;
 mod error;
 mod fields;

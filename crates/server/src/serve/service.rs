@@ -9,6 +9,7 @@ use http::header::{ALLOW, AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
+use super::admission::{Admission, Refusal};
 use super::body::Body;
 use super::files::Files;
 use super::origin::Origins;
@@ -27,6 +28,8 @@ pub(crate) struct Service {
     shared: Arc<Shared>,
     /// In the order of the configuration.
     sites: Vec<Handlers>,
+    /// Whether the server or any site limits the requests of clients.
+    is_limited: bool,
 }
 
 /// The sources of a site: files first, then origins.
@@ -39,7 +42,26 @@ impl Service {
     /// Call it on the worker's thread, which has its own connections to origins.
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         let sites = shared.sites.iter().map(|site| Handlers::new(site, shared)).collect();
-        Self { shared: Arc::clone(shared), sites }
+        let is_limited = shared.admission.is_some() || shared.sites.iter().any(|site| site.admission.is_some());
+        Self { shared: Arc::clone(shared), sites, is_limited }
+    }
+
+    /// Whether a client with this address may connect. A trusted proxy may, because its requests are those of its clients.
+    pub(crate) fn may_connect(&self, client: IpAddr) -> bool {
+        let admission = self.shared.admission.as_ref();
+        admission.is_none_or(|admission| admission.may_connect(client)) || self.trusts(client)
+    }
+
+    /// Whether the real client of a request may have the hit by the fast path for this route. If it may not, [`Service::answer`] refuses it.
+    pub(crate) fn admits(&self, real_client: IpAddr, route: Option<&Route>) -> bool {
+        !self.is_limited || self.admit(real_client, route.map(|route| route.site)).is_ok()
+    }
+
+    /// Applies the limits of the server, or of the site of this number after them.
+    fn admit(&self, real_client: IpAddr, site: Option<usize>) -> Result<(), Refusal> {
+        let of_site = site.and_then(|site| self.shared.sites.get(site)?.admission.as_ref());
+        let admit = |admission: Option<&Admission>| admission.map_or(Ok(()), |admission| admission.admit(real_client));
+        admit(self.shared.admission.as_ref()).and_then(|()| admit(of_site))
     }
 
     /// The entry that answers a simple request at once; writes the head of the response to `head`. `None`: call
@@ -77,6 +99,13 @@ impl Service {
 
     /// Answers a request of the client with this address. Its extensions have the fields of a trusted proxy about its client.
     pub(crate) async fn answer(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
+        let forwarded = request.extensions().get::<Forwarded>();
+        let real_client = forwarded.map_or(client, |forwarded| forwarded.real_client.address);
+        if self.is_limited
+            && let Err(refusal) = self.admit(real_client, None)
+        {
+            return refusal.response();
+        }
         if request.method() == Method::CONNECT {
             return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server does not support CONNECT");
         }
@@ -95,14 +124,18 @@ impl Service {
             Ok(host) => host,
             Err(error) => return refused(error),
         };
-        let Some((site, handlers)) = self
+        let Some((shared_site, handlers)) = self
             .shared
             .by_host
             .number_of(host.name())
-            .and_then(|number| Some((&self.shared.sites.get(number)?.site, self.sites.get(number)?)))
+            .and_then(|number| Some((self.shared.sites.get(number)?, self.sites.get(number)?)))
         else {
             return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
         };
+        if let Some(Err(refusal)) = shared_site.admission.as_ref().map(|admission| admission.admit(real_client)) {
+            return refusal.response();
+        }
+        let site = &shared_site.site;
         fields::receive(&mut parts.headers, &site.key, parts.extensions.get::<Forwarded>().is_some());
         let scheme = parts.extensions.get::<Forwarded>().map_or(Scheme::Http, |forwarded| forwarded.scheme);
         let key = match CacheKey::of(&site.key, &host, scheme, &parts) {
@@ -131,7 +164,7 @@ impl Route {
 
 impl Handlers {
     fn new(shared_site: &SharedSite, shared: &Shared) -> Self {
-        let SharedSite { site, files, origins, is_checked } = shared_site;
+        let SharedSite { site, files, origins, is_checked, .. } = shared_site;
         if let Some(origins) = origins.as_ref().filter(|_| !is_checked.swap(true, Ordering::Relaxed)) {
             let origins = Origins::new(Arc::clone(origins));
             tokio::spawn(async move { origins.keep_checking().await });

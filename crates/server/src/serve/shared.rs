@@ -8,6 +8,7 @@ use eyewall::Cache;
 use eyewall_files::FileCache;
 use toml::Spanned;
 
+use super::admission::Admission;
 use super::error::Error;
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     /// Their sources, in the order of the configuration.
     pub(crate) sites: Vec<SharedSite>,
     pub(crate) pages: Arc<Pages>,
+    /// The limits for the requests of clients to any site.
+    pub(crate) admission: Option<Admission>,
     /// The longest `stale_when_unreachable` of all sites. The cache keeps a stale response at least this long.
     pub(crate) stale_when_unreachable: Duration,
     /// The token that allows a `PURGE`, as an alternative to an address in `purge_from`.
@@ -36,6 +39,7 @@ pub(crate) struct SharedSite {
     pub(crate) site: Arc<Site>,
     pub(crate) files: Option<Arc<Files>>,
     pub(crate) origins: Option<Arc<OriginSite>>,
+    pub(crate) admission: Option<Admission>,
     /// Whether a worker checks the origins already; one is enough.
     pub(crate) is_checked: AtomicBool,
 }
@@ -57,7 +61,9 @@ impl Shared {
             .as_ref()
             .map(Spanned::get_ref)
             .map(|path| Token::read(path).map_err(|source| Error::TokenFile { path: path.clone(), source }));
-        Ok(Self { config, by_host, sites, pages, stale_when_unreachable, purge_token: purge_token.transpose()? })
+        let admission = Admission::of_server(&config.server.limits, None);
+        let purge_token = purge_token.transpose()?;
+        Ok(Self { config, by_host, sites, pages, admission, stale_when_unreachable, purge_token })
     }
 }
 
@@ -73,6 +79,7 @@ impl SharedSite {
             site: Arc::clone(site),
             files: files.transpose()?,
             origins: origins.transpose()?,
+            admission: Admission::of_site(&site.settings.limits, None),
             is_checked: AtomicBool::new(false),
         })
     }

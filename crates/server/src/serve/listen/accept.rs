@@ -1,6 +1,7 @@
 //! Accepts connections until the server stops, and then the ones that the kernel has accepted already.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::common::Common;
 use super::connection;
+use crate::serve::admission::Entered;
 use crate::serve::stop::Stop;
 
 /// How long to wait after a connection could not be accepted, usually for want of descriptors.
@@ -69,12 +71,43 @@ impl Lack {
 }
 
 impl Served {
-    fn serve(&self, stream: TcpStream) {
+    /// Accepts a connection. While there are as many as there may be, idle ones make room first.
+    async fn accept_within_limit(&self, listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+        let Common { connections, limits, .. } = &*self.common;
+        while connections.counts.is_full(limits.connections.map(|max| max.0)) {
+            if should_log() {
+                tracing::warn!(
+                    "there are as many connections as `connections` of [server.limits] allows; closing the ones that have been idle for longest (logged once a minute)"
+                );
+            }
+            connections.make_room();
+            tokio::time::sleep(PAUSE).await;
+        }
+        listener.accept().await
+    }
+
+    fn serve(&self, stream: TcpStream, peer: SocketAddr) {
+        let Some(entered) = self.enter(peer.ip()) else { return };
         let Self { common, stopping, alive } = self.clone();
         tokio::spawn(async move {
             connection::serve(stream, common, stopping).await;
-            drop(alive);
+            drop((entered, alive));
         });
+    }
+
+    /// Counts a connection of this client. None if the client may not have it.
+    fn enter(&self, client: IpAddr) -> Option<Entered> {
+        let Common { service, connections, limits, .. } = &*self.common;
+        if !service.may_connect(client) {
+            tracing::debug!(%client, "closed a connection: its address may not connect");
+            return None;
+        }
+        let max = limits.connections_per_client.map(|max| max.0).filter(|_| !service.trusts(client));
+        let entered = connections.counts.enter(client, max);
+        if entered.is_none() {
+            tracing::debug!(%client, "closed a connection: its client has as many as it may have");
+        }
+        entered
     }
 
     /// Reacts to the lack of a connection.
@@ -109,28 +142,28 @@ pub(super) async fn accept(listener: TcpListener, served: Served) {
             biased;
             // An error means that all senders are gone.
             _ = stopping.wait_for(|stop| *stop != Stop::NotYet) => break,
-            accepted = listener.accept() => accepted,
+            accepted = served.accept_within_limit(&listener) => accepted,
         };
         match accepted {
-            Ok((stream, _)) => served.serve(stream),
+            Ok((stream, peer)) => served.serve(stream, peer),
             Err(error) => served.mend(Lack::of(&error), error).await,
         }
     }
     let Ok(listener) = listener.into_std() else { return };
     // This doesn't block.
-    drain(|| listener.accept().map(|(stream, _)| stream), &served).await;
+    drain(|| listener.accept(), &served).await;
 }
 
 /// Takes all connections that the kernel has accepted already. If that fails permanently, the others are lost.
-async fn drain(mut accept: impl FnMut() -> io::Result<std::net::TcpStream>, served: &Served) {
+async fn drain(mut accept: impl FnMut() -> io::Result<(std::net::TcpStream, SocketAddr)>, served: &Served) {
     let mut tries = DRAIN_TRIES;
     while tries > 0 {
         let error = match accept() {
-            Ok(stream) => {
+            Ok((stream, peer)) => {
                 if stream.set_nonblocking(true).is_ok()
                     && let Ok(stream) = TcpStream::from_std(stream)
                 {
-                    served.serve(stream);
+                    served.serve(stream, peer);
                 }
                 continue;
             }

@@ -237,6 +237,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         let mut head = read_buffer::spare_head();
         let found =
             if common.takes(&request, head_bytes) { common.service.fast_hit(&request, route, &mut head) } else { None };
+        let found = found.filter(|_| common.service.admits(real_client, route.as_ref()));
         let Some(page) = found else {
             read_buffer::keep_head(head);
             return Ok(Advance::Granted(granted));

@@ -25,6 +25,7 @@ mod health;
 mod health_check;
 mod origins;
 mod request;
+mod response_body;
 mod site;
 #[cfg(test)]
 mod tests;
@@ -32,10 +33,11 @@ mod tls;
 mod tunnel;
 
 pub(crate) use body_rate::BodyRate;
-pub(crate) use error::ProxyError;
+pub(crate) use error::{BUSY, ProxyError};
 pub(crate) use forwarded::ClientInfo;
 pub(crate) use origins::Origins;
 pub(crate) use request::{BodyLimits, OriginRequest, RequestBody};
+pub(crate) use response_body::ResponseBody;
 pub(crate) use site::{OriginSite, Settings};
 pub use tls::TlsError;
 pub(crate) use tunnel::asked_protocol;

@@ -17,7 +17,9 @@ use super::error::{Failure, ProxyError};
 use super::forwarded;
 use super::framing::contradiction;
 use super::request::{OriginRequest, RequestBody};
+use super::response_body::ResponseBody;
 use super::site::{OriginSite, Timeouts};
+use crate::serve::admission::{Full, OriginQueue};
 use crate::serve::{interim, log};
 
 /// Shorter than the five seconds after which many servers close an idle connection, so few requests meet a connection that is
@@ -69,7 +71,19 @@ impl Origins {
     /// A request that was never written, because its connection turned out closed, goes to another connection, whatever its
     /// method. Apart from that, only idempotent requests with the whole body in memory are retried, within the timeout for a
     /// response's head.
-    pub(crate) async fn send(&self, origin_request: OriginRequest<'_>) -> Result<Response<Incoming>, ProxyError> {
+    ///
+    /// If the site limits the requests to its origins, this one waits for its turn first.
+    pub(crate) async fn send(&self, origin_request: OriginRequest<'_>) -> Result<Response<ResponseBody>, ProxyError> {
+        let place = match &self.site.queue {
+            Some(queue) => Some(queue.enter().await.map_err(|Full| busy(queue))?),
+            None => None,
+        };
+        let response = self.send_at_once(origin_request).await?;
+        Ok(response.map(|incoming| ResponseBody::new(incoming, place)))
+    }
+
+    /// The same without waiting.
+    async fn send_at_once(&self, origin_request: OriginRequest<'_>) -> Result<Response<Incoming>, ProxyError> {
         let started = Instant::now();
         let mut again = origin_request.again();
         let mut retries = if again.is_some() { self.site.settings.retries } else { 0 };
@@ -184,6 +198,11 @@ impl Origins {
         }
         Err(error)
     }
+}
+
+/// The wait for the queue has been in vain.
+fn busy(queue: &OriginQueue) -> ProxyError {
+    ProxyError::Busy(queue.retry_after().as_secs().max(1))
 }
 
 /// Refuses a response with an ambiguous head.

@@ -14,6 +14,7 @@ use super::health::{Health, HealthCheck, HealthRules};
 use super::tls::{self, TlsError};
 use crate::config;
 use crate::config::origin_url::OriginUrl;
+use crate::serve::admission::{OriginQueue, QueueLimits};
 
 /// The settings for requests to the origins of a site.
 pub(crate) struct Settings {
@@ -29,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) server_name: Option<ServerName<'static>>,
     pub(crate) health: HealthRules,
     pub(crate) check: Option<HealthCheck>,
+    /// How many requests they get at once. None: any number.
+    pub(crate) queue: Option<QueueLimits>,
 }
 
 /// The timeouts.
@@ -48,6 +51,7 @@ pub(crate) struct OriginSite {
     pub(super) settings: Settings,
     pub(super) tls: Arc<ClientConfig>,
     pub(super) health: Health,
+    pub(super) queue: Option<OriginQueue>,
 }
 
 impl Settings {
@@ -77,6 +81,11 @@ impl Settings {
                 timeout: health.timeout.0,
                 statuses: health.status,
             }),
+            queue: site.limits.of_origins().map(|(at_once, waiting, wait)| QueueLimits {
+                at_once: at_once as usize,
+                waiting: waiting as usize,
+                wait,
+            }),
         }
     }
 
@@ -92,6 +101,7 @@ impl Settings {
             server_name: None,
             health: HealthRules::default(),
             check: None,
+            queue: None,
         }
     }
 }
@@ -102,6 +112,7 @@ impl OriginSite {
         let is_secure = settings.urls.iter().any(OriginUrl::is_secure);
         let tls = tls::client_config(is_secure, settings.ca_file.as_deref())?;
         let health = Health::new(settings.health, settings.urls.len());
-        Ok(Self { settings, tls, health })
+        let queue = settings.queue.map(OriginQueue::new);
+        Ok(Self { settings, tls, health, queue })
     }
 }

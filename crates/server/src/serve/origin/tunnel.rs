@@ -2,7 +2,6 @@
 
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
@@ -10,6 +9,7 @@ use tokio::io::copy_bidirectional;
 use super::error::{Failure, ProxyError};
 use super::origins::Origins;
 use super::request::OriginRequest;
+use super::response_body::ResponseBody;
 
 /// The protocols that a request wants to upgrade to, if `Connection` names its field `Upgrade`.
 pub(crate) fn asked_protocol(fields: &HeaderMap) -> Option<&HeaderValue> {
@@ -29,7 +29,7 @@ impl Origins {
         mut origin_request: OriginRequest<'_>,
         protocol: HeaderValue,
         client: OnUpgrade,
-    ) -> Result<Response<Incoming>, ProxyError> {
+    ) -> Result<Response<ResponseBody>, ProxyError> {
         let origin = self.choose(None);
         origin_request.fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         origin_request.fields.insert(UPGRADE, protocol);
@@ -48,7 +48,7 @@ impl Origins {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             tokio::spawn(join(client, hyper::upgrade::on(&mut response)));
         }
-        Ok(response)
+        Ok(response.map(|incoming| ResponseBody::new(incoming, None)))
     }
 }
 

@@ -11,13 +11,12 @@ use eyewall_page_cache::upstream::{Failure, Question, Rules, Upstream};
 use http::header::DATE;
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, Version};
-use hyper::body::Incoming;
 
 use super::{Proxy, policy, tags};
 use crate::key::{CLIENT_ADDRESSES, CacheKey};
 use crate::rules::{Decision, RuleSet};
 use crate::serve::fields;
-use crate::serve::origin::{ClientInfo, OriginRequest, ProxyError, RequestBody, framing};
+use crate::serve::origin::{BUSY, ClientInfo, OriginRequest, ProxyError, RequestBody, ResponseBody, framing};
 use crate::serve::trusted_proxies::Forwarded;
 
 /// The client's request, the key of its response, and the site's rules that apply to it.
@@ -62,10 +61,10 @@ impl Inbound {
 }
 
 impl Upstream for Inbound {
-    type Body = Incoming;
+    type Body = ResponseBody;
     type Error = ProxyError;
 
-    async fn ask(&self, question: Question<'_>) -> Result<Response<Incoming>, ProxyError> {
+    async fn ask(&self, question: Question<'_>) -> Result<Response<ResponseBody>, ProxyError> {
         let Question { client, method, fields, content } = question;
         // The key's target is a valid target in normal form. If it can't be parsed, the origin gets the client's own.
         let target: Uri = self.key.forwarded_target().parse().unwrap_or_else(|_| client.uri.clone());
@@ -84,6 +83,10 @@ impl Upstream for Inbound {
     }
 
     fn failure_ttl(&self, failure: &Failure) -> Option<Duration> {
+        // The next request may find a place.
+        if failure.detail == BUSY {
+            return None;
+        }
         let overrides = self.decision().of_response(failure.status, &HeaderMap::new()).overrides;
         overrides.negative_ttl.filter(|_| overrides.no_store != Some(true))
     }

@@ -14,13 +14,12 @@ use eyewall_page_cache::recent_purges::Mark;
 use eyewall_page_cache::visit::{Asked, Invalidated, Visit};
 use http::header::{AUTHORIZATION, COOKIE, RANGE};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
-use hyper::body::Incoming;
 
 use super::inbound::{Inbound, receive};
 use super::{Proxy, failed, tags};
 use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::serve::body::Body;
-use crate::serve::origin::{OriginRequest, RequestBody, asked_protocol};
+use crate::serve::origin::{OriginRequest, RequestBody, ResponseBody, asked_protocol};
 use crate::serve::reply;
 
 impl Proxy {
@@ -83,7 +82,7 @@ impl Proxy {
     }
 
     /// Whether the answer to a POST is also right for a GET of its address, and can be stored at once.
-    fn is_answer_to_get(&self, visit: &Visit<Inbound>, response: &Response<Incoming>) -> bool {
+    fn is_answer_to_get(&self, visit: &Visit<Inbound>, response: &Response<ResponseBody>) -> bool {
         let (parts, key) = (&visit.parts, &visit.upstream.key);
         let is_same_target = parts.uri.path_and_query().is_some_and(|asked| *asked == *key.forwarded_target());
         let told = message::Response { status: response.status(), fields: response.headers() };
