@@ -26,6 +26,7 @@ mod files;
 mod fragments;
 mod head;
 mod hop_by_hop;
+mod hostile;
 mod http2_malformed;
 mod http2_memory;
 mod http2_pieces;

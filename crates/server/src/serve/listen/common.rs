@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::connection_state::BusyGuard;
 use super::connections::Connections;
+use super::head_bytes::HeadBytes;
 use super::limits;
 use super::stream_budget::StreamBudget;
 use super::tracked_body::TrackedBody;
@@ -54,8 +55,12 @@ impl Common {
             .as_ref()
             .map(|log| log.entry(&LoggedRequest::of(&request), real_client, Instant::now().into_std()));
         // Pinned, because two branches wait for it.
+        let head = (version == Version::HTTP_2).then(|| HeadBytes::count(open.connection(), request.headers()));
+        let is_over = head.as_ref().is_some_and(|head| head.is_over(self.limits.header_bytes.0));
         let answering = pin!(async {
-            match limits::refuse(&mut request, &self.limits) {
+            let refusal =
+                if is_over { Some(limits::too_many_heads()) } else { limits::refuse(&mut request, &self.limits) };
+            match refusal {
                 None => self.service.answer(request, client).await,
                 Some(refusal) => refusal,
             }
@@ -68,6 +73,7 @@ impl Common {
                 response
             }
         };
+        drop(head);
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
             let stream = is_counted.then(|| self.budget.begin(open.connection(), body.backlog()));

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http::{StatusCode, Version};
+use http::{Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -17,11 +18,13 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::abandoned::Pending;
 use super::common::Common;
-use super::connection_state::{ConnectionState, Due, FIRST_REQUEST, Order};
+use super::connection_state::{BusyGuard, ConnectionState, Due, FIRST_REQUEST, Order};
 use super::fast_path::FastPath;
 use super::read_timeout::ReadTimeout;
 use super::stream_budget::Executor;
+use super::tracked_body::TrackedBody;
 use super::write_timeout::WriteTimeout;
 use crate::config::settings::Limits;
 use crate::serve::interim::{self, Interim};
@@ -33,6 +36,13 @@ const FIELDS_MAX_OF_HYPER: usize = 100;
 const STREAMS_MAX: u32 = 100;
 /// The bytes of a stream's body that hyper takes before the client wants them.
 const SEND_BYTES_MAX: usize = 32 << 10;
+/// The most bytes of bodies that an HTTP/2 client may send before Eyewall wants them: of a stream, and of a connection.
+const STREAM_WINDOW: u32 = 128 << 10;
+const CONNECTION_WINDOW: u32 = 256 << 10;
+/// The most streams that the client has reset before Eyewall saw their requests, and that Eyewall has reset because of errors of
+/// the client. A connection with more is closed.
+const UNSEEN_RESETS_MAX: usize = 20;
+const ERRORS_MAX: usize = 256;
 /// How often a silent HTTP/2 client gets a ping, and its time to answer.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// The time of a connection to tell its client that it is going to close.
@@ -63,17 +73,10 @@ pub(super) async fn converse(
     let interim = Arc::new(Interim::default());
     let answer = {
         let (common, state, interim) = (Arc::clone(&common), Arc::clone(&state), Arc::clone(&interim));
-        service_fn(move |request| {
+        service_fn(move |request: Request<Incoming>| {
             let (common, open, interim) = (Arc::clone(&common), state.open(), Arc::clone(&interim));
-            async move {
-                // Created when it runs, and dropped with the response's head. Otherwise waiting streams, and bodies in flight, would
-                // keep its memory.
-                let answering = Box::pin(async {
-                    let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
-                    interim::telling(opened.as_ref(), common.answer(request, client, open)).await
-                });
-                Ok::<_, Infallible>(answering.await)
-            }
+            let pending = (request.version() == Version::HTTP_2).then(|| Pending::new(&state));
+            answer_one(common, request, client, open, pending, interim)
         })
     };
     let stream = ReadTimeout::new(WriteTimeout::new(stream), Arc::clone(&state));
@@ -117,6 +120,28 @@ pub(super) async fn converse(
     log_end(ended, &state, client, &common);
 }
 
+/// Answers one request.
+async fn answer_one(
+    common: Arc<Common>,
+    request: Request<Incoming>,
+    client: IpAddr,
+    open: BusyGuard,
+    pending: Option<Pending>,
+    interim: Arc<Interim>,
+) -> Result<Response<TrackedBody>, Infallible> {
+    // Created when it runs, and dropped with the response's head. Otherwise waiting streams, and bodies in flight, would keep its
+    // memory.
+    let answering = Box::pin(async {
+        let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
+        interim::telling(opened.as_ref(), common.answer(request, client, open)).await
+    });
+    let response = answering.await;
+    if let Some(pending) = pending {
+        pending.answered();
+    }
+    Ok(response)
+}
+
 /// Logs how a connection has ended.
 fn log_end(
     ended: Result<(), Box<dyn std::error::Error + Send + Sync>>,
@@ -153,6 +178,10 @@ fn builder(limits: &Limits) -> auto::Builder<Executor> {
         .keep_alive_timeout(PING_EVERY)
         .max_concurrent_streams(STREAMS_MAX)
         .max_send_buf_size(SEND_BYTES_MAX)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_pending_accept_reset_streams(UNSEEN_RESETS_MAX)
+        .max_local_error_reset_streams(ERRORS_MAX)
         .max_header_list_size(head_bytes_max as u32);
     builder
 }

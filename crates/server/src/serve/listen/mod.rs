@@ -12,12 +12,14 @@
 //! Each worker listens on its own sockets for the same addresses (`SO_REUSEPORT`), and the kernel distributes the connections. A
 //! connection stays with its worker, so that nothing on the path of a hit moves between cores.
 
+mod abandoned;
 mod accept;
 mod common;
 mod connection;
 mod connection_state;
 mod connections;
 mod fast_path;
+mod head_bytes;
 mod limits;
 mod read_buffer;
 mod read_timeout;
