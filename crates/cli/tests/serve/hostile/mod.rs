@@ -3,6 +3,7 @@
 mod cache_busting;
 mod connections;
 mod continuations;
+mod corpus;
 mod field_compression;
 mod heads;
 mod pings;
