@@ -1,4 +1,6 @@
 //! Hostile clients. Eyewall closes their connections, or its memory stays bounded; and it answers a well-behaved client meanwhile.
+//!
+//! docs/security.md has the bounds, and the figures that were measured.
 
 mod cache_busting;
 mod connections;
