@@ -20,7 +20,7 @@ fn unfinished_heads_cost_no_more_than_their_limit() {
         })
         .collect();
     // A buffer grows by doubling.
-    attacked.assert_bounded("300 heads of 60 KB", CONNECTIONS as u64 * (128 + 16) << 10);
+    attacked.assert_bounded("300 heads of 60 KB", CONNECTIONS as u64 * (144 << 10));
     drop(slow);
 }
 
