@@ -79,7 +79,7 @@ instructions: ## compare the instructions of single operations with bench/instru
 	cargo run $(LOCKED) --release --quiet -p eyewall-bench-count --bin bench-count -- $(if $(ARGS),$(ARGS),check) bench/instructions.json
 
 .PHONY: lint
-lint: ## run rustfmt, tidy (links too), Clippy, rustdoc and cargo-deny; check the C header and the manual
+lint: ## run rustfmt, tidy (links too), Clippy, rustdoc and cargo-deny; check the C header, the units of systemd and the manual
 	for manifest in $(WORKSPACES); do cargo fmt --all --check --manifest-path $$manifest; done
 	cargo run $(LOCKED) --quiet -p eyewall-tidy
 	cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
@@ -87,6 +87,7 @@ lint: ## run rustfmt, tidy (links too), Clippy, rustdoc and cargo-deny; check th
 	if deny=$$(scripts/tool cargo-deny); then "$$deny" deny $(LOCKED) check bans licenses sources; else $(call skip,licences and sources of dependencies); fi
 	if scripts/tool cbindgen >/dev/null; then scripts/header --check; else $(call skip,whether eyewall.h is up to date); fi
 	if ! command -v python3 >/dev/null; then $(call skip,whether the chart of the README is up to date); else scripts/headlines --check; fi
+	if command -v systemd-analyze >/dev/null; then scripts/units; else $(call skip,whether the units of systemd are right); fi
 	if scripts/tool mdbook >/dev/null; then scripts/manual; else $(call skip,whether the manual can be built); fi
 
 .PHONY: fmt
@@ -163,7 +164,7 @@ test-tower: ## test the layer for tower: its tests, every snippet of its README,
 	@scripts/test-tower $(ARGS)
 
 .PHONY: soak
-soak: ## run the long tests, sanitizers, fuzzers and real sites; PARTS="storms mixed asan valgrind fuzz miri sites" selects; MIXED_SECONDS=3600
+soak: ## run the long tests, sanitizers, fuzzers and real sites; PARTS="storms mixed changes asan valgrind fuzz miri sites" selects; MIXED_SECONDS=3600
 	@scripts/soak $(PARTS)
 
 .PHONY: cache-tests

@@ -159,6 +159,9 @@ pub enum Error {
         /// What went wrong.
         source: io::Error,
     },
+    /// The process that has started this one by an upgrade gives it no sockets.
+    #[error("can't take over from the process before: {0}")]
+    Inherit(#[source] io::Error),
     /// A running server refused the request.
     #[error("the server at {server} refused: {words}")]
     Refused {
@@ -220,7 +223,7 @@ impl Error {
             | Self::Memory { .. }
             | Self::Config { .. }
             | Self::Flags(_)
-            | Self::Refused { status: 400 | 413 | 421, .. }
+            | Self::Refused { status: 400 | 413 | 421 | 422, .. }
             | Self::Cache(
                 Engine::KeyEmpty
                 | Engine::KeyTooLong { .. }

@@ -13,6 +13,8 @@
 //! eyewall verify --cache site.eye                 check the volume       exit 0, or 6 if it is damaged
 //! eyewall export --cache site.eye FILE            write all entries; `import` takes them
 //! eyewall serve  --cache site.eye --origin URL    answer HTTP from it
+//! eyewall reload --server admin.sock              put its configuration file in force
+//! eyewall upgrade --server admin.sock             hand over to a new process
 //! eyewall check  site.toml                        check a configuration  exit 0, or 2 if it has mistakes
 //! eyewall advise access.log                       recommend a size for the volume
 //! eyewall completions bash                        a completion script
@@ -93,6 +95,8 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Export(export) => tools::export::run(volume::named(cache)?, export),
         Verb::Import(import) => tools::import::run(volume::named(cache)?, import),
         Verb::Serve(serve) => serve::run(cache, serve),
+        Verb::Reload(reload) => tools::reload::run(reload),
+        Verb::Upgrade(upgrade) => tools::upgrade::run(upgrade),
         Verb::Check(check) => tools::check::run(check),
         Verb::Advise(advise) => advise::run(advise),
         Verb::Completions(completions) => tools::completions::run(completions),

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use eyewall_server::config::Spanned;
 use eyewall_server::config::origin::{OriginSettings, Tls};
 use eyewall_server::config::value::{Period, SizeWithin, Within};
 use eyewall_server::config::{self, Admin, Config, Problem, Settings, site};
-use eyewall_server::{Server, units};
+use eyewall_server::{Inherited, Server, units};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::Serve;
@@ -16,21 +16,48 @@ use crate::{Error, Outcome, volume};
 
 pub(crate) fn run(cache: Option<&Path>, serve: &Serve) -> Result<Outcome, Error> {
     start_log(serve.verbose);
-    let config = configured(cache, serve)?;
-    let server = Server::builder().config(config).keep_broken(serve.keep_broken).signals(true).start()?;
+    let inherited = Inherited::from_parent().map_err(Error::Inherit)?;
+    let wrong = |problems| match &serve.config {
+        Some(path) => Error::Config { path: path.clone(), problems },
+        None => Error::Flags(problems),
+    };
+    let config = configured(cache, serve).map_err(wrong).inspect_err(|error| {
+        if let Some(inherited) = &inherited {
+            inherited.fail(&error.to_string());
+        }
+    })?;
+    let source = {
+        let (cache, serve) = (cache.map(Path::to_owned), serve.clone());
+        move || configured(cache.as_deref(), &serve)
+    };
+    let builder = Server::builder().config(config).reload_from(source).keep_broken(serve.keep_broken);
+    let builder = builder.successor(program(), std::env::args_os().skip(1).collect()).inherit(inherited);
+    let server = builder.signals(true).service(true).start()?;
     volume::warn_of_storage(server.cache());
     announce(&server);
     server.wait()?;
     Ok(Outcome::Done)
 }
 
-/// The configuration of the file, or of the command line; `cache` overrides the file's path of the volume.
-fn configured(cache: Option<&Path>, serve: &Serve) -> Result<Config, Error> {
-    let Some(path) = &serve.config else {
-        return of_flags(cache, serve).map_err(Error::Flags);
+/// The path of this program for a successor. It may be another program by then: a path that the caller gave, and that may be a
+/// symbolic link, is not resolved.
+fn program() -> PathBuf {
+    let called = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    let found = match called.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => std::path::absolute(&called).ok(),
+        _ => std::env::var_os("PATH").and_then(|path| {
+            std::env::split_paths(&path).map(|folder| folder.join(&called)).find(|program| program.is_file())
+        }),
     };
-    let wrong = |problems| Error::Config { path: path.clone(), problems };
-    let mut config = config::load(path).map_err(wrong)?;
+    found.filter(|program| program.is_file()).or_else(|| std::env::current_exe().ok()).unwrap_or(called)
+}
+
+/// The configuration of the file, or of the command line; `cache` overrides the file's path of the volume.
+fn configured(cache: Option<&Path>, serve: &Serve) -> Result<Config, Vec<Problem>> {
+    let Some(path) = &serve.config else {
+        return of_flags(cache, serve);
+    };
+    let mut config = config::load(path)?;
     if let Some(cache) = cache {
         config.cache.path = Some(Spanned::new(0..0, cache.to_owned()));
     }
@@ -49,7 +76,7 @@ fn of_flags(cache: Option<&Path>, flags: &Serve) -> Result<Config, Vec<Problem>>
 fn settings(cache: Option<&Path>, flags: &Serve) -> Settings {
     let nowhere = |path: &Path| Spanned::new(0..0, path.to_owned());
     let mut settings = Settings::default();
-    settings.server.listen = flags.listen.iter().map(|address| Spanned::new(0..0, *address)).collect();
+    settings.server.listen = Some(flags.listen.iter().map(|address| Spanned::new(0..0, address.clone())).collect());
     settings.server.workers = flags.workers.map(|workers| Within(workers.get().into()));
     settings.server.admin = flags
         .admin
@@ -87,6 +114,12 @@ fn announce(server: &Server) {
     for address in server.addresses() {
         let _ = writeln!(text, "listening on http://{address}/");
     }
+    for address in server.tls_addresses() {
+        let _ = writeln!(text, "listening on https://{address}/");
+    }
+    for socket in server.unix_sockets() {
+        let _ = writeln!(text, "listening on unix:{}", socket.display());
+    }
     for site in &server.config().sites {
         let _ = writeln!(text, "serving      {}", in_words(site));
     }
@@ -116,8 +149,10 @@ fn in_words(site: &site::Site) -> String {
 
 fn start_log(is_verbose: bool) {
     let level = if is_verbose { LevelFilter::DEBUG } else { LevelFilter::WARN };
+    // Without this, a message that standard error doesn't take would be reported there, which panics.
+    let log = tracing_subscriber::fmt().log_internal_errors(false);
     // Fails only if the program that calls this library has set up a log already, which is used then.
-    let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).try_init();
+    let _ = log.with_max_level(level).with_writer(io::stderr).with_ansi(false).try_init();
 }
 
 #[cfg(test)]

@@ -124,6 +124,7 @@ mod residency;
 mod resize;
 mod scrub;
 mod seam;
+mod shared_memory;
 mod stats;
 mod stripe;
 mod thread;

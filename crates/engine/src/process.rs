@@ -12,6 +12,7 @@
 //! ```
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -86,6 +87,16 @@ impl Door {
     /// Why allocated blocks are no guarantee on this file system, if they aren't.
     pub(crate) fn allocation_warning(&self) -> Option<&'static str> {
         file::allocation_warning(&self.file)
+    }
+
+    /// A duplicate of the descriptor.
+    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
+        let duplicate = self.file.try_clone()?;
+        if file::identity(&duplicate)? == self.identity() {
+            Ok(duplicate.into())
+        } else {
+            Err(io::ErrorKind::NotFound.into())
+        }
     }
 
     /// Opens the file again, with locks of its own that no forked child shares.

@@ -29,7 +29,7 @@ use crate::walk::Walk;
 pub(crate) const LOOKS_MAX: usize = 3;
 
 /// Which files of a folder are served.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderOptions {
     /// Names of index files; the first that exists is sent. The default is `index.html`.
     pub index: Vec<String>,

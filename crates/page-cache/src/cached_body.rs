@@ -98,14 +98,17 @@ impl<B> CachedBody<B> {
             _ => None,
         }
     }
-
-    /// Whether it is the upstream's own body.
-    pub fn is_passed(&self) -> bool {
-        matches!(self.0, State::Passed(_))
-    }
 }
 
 impl<B: Body<Data = Bytes, Error: Into<BoxError>>> CachedBody<B> {
+    /// The upstream's own body, if it is passed on.
+    pub fn upstream_body(&self) -> Option<&B> {
+        match &self.0 {
+            State::Passed(passed) => Some(passed.incoming.body()),
+            _ => None,
+        }
+    }
+
     /// The upstream's own body, with its trailers. It fails if a piece takes longer than `timeout`.
     pub fn passed(body: B, timeout: Option<Duration>) -> Self {
         Self(State::Passed(Box::new(Passed { incoming: Timed::new(body, timeout), cut: None })))

@@ -43,9 +43,9 @@ impl Found {
         Bytes::from_owner(self.hit)
     }
 
-    /// How much longer it may be used, fresh or stale.
-    pub fn usable_left(&self) -> Duration {
-        self.hit.usable_left().unwrap_or(Duration::MAX)
+    /// How much longer it may be used, fresh or stale. `None`: until it is evicted.
+    pub fn usable_left(&self) -> Option<Duration> {
+        self.hit.usable_left()
     }
 
     /// The value in place.

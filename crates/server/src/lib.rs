@@ -19,15 +19,16 @@
 //! ```
 //!
 //! [`Server::builder`] takes a configuration ([`config`]: TOML, or settings made in code) and starts a [`Server`]. The server
-//! knows its addresses and its volume, and can be stopped gracefully. `docs/configuration.md` describes every setting. The manual's
+//! knows its addresses and its volume. It takes another configuration while it runs ([`Server::reload`]), and can be stopped
+//! gracefully. `docs/configuration.md` describes every setting. The manual's
 //! guide to embedding shows a whole program, `examples/embed.rs` of this crate.
 //!
 //! # What it does to your process
-//! - It starts threads: one for each worker, one for the administration and for stopping, one for upkeep of the volume, and one
-//!   for the access log if there is one. It doesn't need your runtime.
+//! - It starts threads: one for each worker, one for the administration and for stopping, one for upkeep of the volume, one for
+//!   the access log if there is one, and for a site with `tls` one or two for certificates. It doesn't need your runtime.
 //! - A volume that it opens itself handles SIGBUS, so a truncated file doesn't kill the process. Give [`Builder::cache`] your own
 //!   volume if you don't want that.
-//! - It handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 only if you call [`Builder::signals`]. An access log handles SIGUSR1 and
+//! - It handles SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 only if you call [`Builder::signals`]. An access log handles SIGUSR1 and
 //!   SIGHUP by reopening its file.
 //! - It reports to operators through `tracing`, and prints nothing.
 //!
@@ -41,8 +42,7 @@
 //! ```
 //!
 //! # What is absent
-//! This crate has no `unsafe`, no memory map of its own (the engine gives pinned bytes), no HTTPS to clients, and no command
-//! line. A running server can't change its configuration: stop it and start another one.
+//! This crate has no `unsafe`, no memory map of its own (the engine gives pinned bytes), and no command line.
 
 #![forbid(unsafe_code)]
 
@@ -56,7 +56,8 @@ pub mod units;
 pub mod warnings;
 
 pub use config::origin_url::OriginUrl;
-pub use serve::{Builder, Error, Handle, Server, TlsError};
+pub use eyewall_tls::clock;
+pub use serve::{Builder, Error, Handle, Inherited, Reloaded, Server, TlsError, Upgraded};
 
 /// The tests compile the guide's snippet.
 #[cfg(doctest)]

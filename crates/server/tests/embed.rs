@@ -14,7 +14,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use client::get;
 use eyewall::{Cache, Options, Purge};
-use eyewall_server::Server;
+use eyewall_server::{Server, config};
 use tempfile::TempDir;
 
 /// A folder with one page.
@@ -103,6 +103,32 @@ fn a_server_without_a_given_volume_opens_the_configured_one() {
     assert_eq!(server.config().sites.len(), 1);
     assert!(server.admin().is_none());
     server.stop().unwrap();
+}
+
+#[test]
+fn a_program_changes_the_configuration_of_its_running_server() {
+    let (first, second) = (folder(), folder());
+    fs::write(second.path().join("page.html"), "second").unwrap();
+    let config = |listen: &[&str], folder: &TempDir| {
+        let root = folder.path().display();
+        config::parse(&format!("[server]\nlisten = {listen:?}\nworkers = 2\n[[site]]\nroot = '{root}'\n")).unwrap()
+    };
+    let server = Server::builder().config(config(&["127.0.0.1:0"], &first)).cache(cache()).start().unwrap();
+    let address = port(&server);
+    assert_eq!(get(address, "/page.html").text(), "hello");
+    let reloaded = server.reload(config(&["127.0.0.1:0", "127.0.0.1:0"], &second)).unwrap();
+    assert_eq!((reloaded.addresses.len(), reloaded.addresses[0]), (2, address));
+    assert_eq!(reloaded.addresses, server.addresses());
+    assert!(reloaded.not_reloaded.is_empty());
+    for address in reloaded.addresses {
+        assert_eq!(get(address, "/page.html").text(), "second");
+    }
+    let wrong = config(&["127.0.0.1:0", "192.0.2.1:1"], &first);
+    assert!(server.reload(wrong).unwrap_err().to_string().contains("192.0.2.1:1"));
+    assert_eq!((server.addresses().len(), server.config().server.http_addresses().len()), (2, 2));
+    assert_eq!(get(address, "/page.html").text(), "second");
+    server.stop().unwrap();
+    TcpListener::bind(address).expect("the port is free again");
 }
 
 #[test]

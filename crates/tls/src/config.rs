@@ -31,7 +31,7 @@ const TICKETS_MAX: usize = 4;
 ///
 /// - TLS 1.3, and 1.2 if `minimum` allows it, with the cipher suites and key exchanges of aws-lc-rs, X25519MLKEM768 first.
 /// - ALPN (RFC 7301): `h2`, then `http/1.1`; and `acme-tls/1` where an authority may ask. A connection that negotiated
-///   [`ACME_TLS`](crate::ACME_TLS) carries no data: the server closes it after the handshake.
+///   [`ACME_TLS`] carries no data: the server closes it after the handshake.
 /// - Sessions are resumed by tickets, and by nothing else: the server keeps no state of them.
 /// - No early data (0-RTT): an attacker can send it twice.
 ///

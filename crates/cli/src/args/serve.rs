@@ -1,19 +1,20 @@
 //! The command lines of the server: `serve`, and `check`, which checks its configuration.
 
-use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::operate::ServerPlace;
 use clap::{ArgGroup, Args, ValueEnum};
 use eyewall_server::OriginUrl;
-use eyewall_server::config::names::{HostHeader, Network, listen_address};
+use eyewall_server::config::listen::ListenAddress;
+use eyewall_server::config::names::{HostHeader, Network};
 use eyewall_server::config::settings::{AccessLog, LogFormat};
 use eyewall_server::units::{parse_duration, parse_size};
 
 pub(super) const SERVE_AFTER_HELP: &str = "\
-The server speaks HTTP/1.1 and h2c (HTTP/2 without TLS). In responses of an origin, and for existing files, the field \
-Cache-Status says what the cache did.
+The server speaks HTTP/1.1 and HTTP/2, and both over TLS if a configuration file gives a site certificates. In responses of an \
+origin, and for existing files, the field Cache-Status says what the cache did.
 
 In front of an origin, Eyewall is a shared cache (RFC 9111). It follows the caching fields of the origin. A response without \
 them is fresh for a tenth of the time since Last-Modified, at most a day. Eyewall revalidates stale responses, and serves them \
@@ -29,14 +30,32 @@ purge --server` can do more, and needs --admin.
 
 Eyewall answers GET and HEAD for files, whole or in ranges. Other methods get 405, or go to the origin if there is one.
 
-A configuration file can set more: rules, keys, several sites; see docs/configuration.md.";
+A configuration file can set more: rules, keys, several sites, HTTPS; see docs/configuration.md.";
+
+pub(super) const RELOAD_AFTER_HELP: &str = "\
+The server reads its configuration file again and checks it. If the file has mistakes, nothing changes, and `reload` reports \
+them. Otherwise new requests have the new configuration, and requests in flight keep the old one. No request fails.
+
+Other settings of [cache], and other `workers`, `admin` and `access_log` of [server], need `eyewall upgrade` or a restart. \
+`reload` names those that differ.
+
+SIGHUP to the server does the same; its log says how it ended.";
+
+pub(super) const UPGRADE_AFTER_HELP: &str = "\
+The running process starts the program that now has its path, with the same command line. The new process gets the listening \
+sockets, reads the configuration, and works on the same volume. When it accepts connections, the old one accepts no more, \
+answers what its connections still ask, and ends after `drain_timeout` at the latest. No request fails.
+
+If the new process fails, or isn't ready within a minute, the old one goes on as before, and `upgrade` says why.
+
+SIGUSR2 to the server does the same; its log says how it ended.";
 
 pub(super) const CHECK_AFTER_HELP: &str = "\
 `check` reports all mistakes at once, each with its line and column. It checks that the named folders and files exist. It \
 doesn't resolve hosts, open the volume or listen.";
 
 /// `eyewall serve`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(group = ArgGroup::new("source").required(true).multiple(true).args(["root", "origin", "config"]))]
 pub struct Serve {
     /// The configuration file (see `eyewall check`); you can add only --cache, --keep-broken and -v
@@ -45,16 +64,16 @@ pub struct Serve {
         "access_log", "access_log_format", "admin", "purge_from", "purge_token_file",
     ])]
     pub config: Option<PathBuf>,
-    /// Listen on this address and port; may be repeated; port 0 takes a free port
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = listen_address)]
-    pub listen: Vec<SocketAddr>,
+    /// Listen on this address and port, or on a Unix socket (`unix:/run/eyewall/http.sock`); may be repeated; port 0 takes a free port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub listen: Vec<ListenAddress>,
     /// Number of threads that serve [default: one per core]
     #[arg(long, value_name = "N")]
     pub workers: Option<NonZeroU16>,
     /// Serve the files of this folder; with --origin, requests for other paths go to the origin
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Cache the responses of this server, such as `http://127.0.0.1:3000`; may be repeated for servers with the same content
+    /// Cache the responses of this server, such as `http://127.0.0.1:3000` or `unix:/run/app.sock`; may be repeated for servers with the same content
     #[arg(long, value_name = "URL")]
     pub origin: Vec<OriginUrl>,
     /// For https:// origins: trust the certificate authorities in this PEM file, instead of the system's
@@ -118,6 +137,34 @@ impl From<LogForm> for LogFormat {
             LogForm::Json => Self::Json,
         }
     }
+}
+
+/// `eyewall reload`
+#[derive(Debug, Args)]
+pub struct Reload {
+    /// Ask this running server: the path of its socket, or `http://127.0.0.1:PORT`
+    #[arg(long, value_name = "SERVER")]
+    pub server: ServerPlace,
+    /// The file with the token, which a server at a port requires
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Write one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `eyewall upgrade`
+#[derive(Debug, Args)]
+pub struct Upgrade {
+    /// Ask this running server: the path of its socket, or `http://127.0.0.1:PORT`
+    #[arg(long, value_name = "SERVER")]
+    pub server: ServerPlace,
+    /// The file with the token, which a server at a port requires
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Write one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `eyewall check`

@@ -5,9 +5,12 @@ use std::io::Write as _;
 
 use eyewall_server::config::Spanned;
 use eyewall_server::config::compression::Compress;
+use eyewall_server::config::listen::ListenAddress;
+use eyewall_server::config::origin::Http2;
 use eyewall_server::config::settings::{CACHE_SIZE_DEFAULT, Limits, LogFormat};
 use eyewall_server::config::site::Symlinks;
-use eyewall_server::config::{Config, Problem, Site, Volume, load, rule, site};
+use eyewall_server::config::tls::{SiteTls, TlsVersion};
+use eyewall_server::config::{Config, Problem, Server, Site, Volume, load, rule, site};
 use eyewall_server::units;
 use serde::Serialize;
 
@@ -71,7 +74,9 @@ fn in_words(config: &Config) -> String {
 fn server(paper: &mut Paper, config: &Config) {
     let server = &config.server;
     paper.title("server");
-    paper.line("listen", &list(server.listen.iter().map(|address| format!("http://{}", address.get_ref()))));
+    let http = server.http_addresses().iter().map(|address| listener(server, address.get_ref(), "http"));
+    let https = server.https_addresses().iter().map(|address| listener(server, address.get_ref(), "https"));
+    paper.line("listen", &list(http.chain(https)));
     let workers = server.workers.map_or_else(|| "one for each core".to_owned(), |workers| workers.0.to_string());
     paper.line("workers", &workers);
     let Limits { header_count, header_bytes, head_timeout, idle_timeout, body_bytes_max, .. } = &server.limits;
@@ -116,6 +121,9 @@ fn server(paper: &mut Paper, config: &Config) {
         let listen = admin.listen.as_ref().map(|address| format!("http://{}, with a token", address.get_ref()));
         paper.line("admin", &list(socket.into_iter().chain(listen)));
     }
+    if config.sites.iter().any(|site| site.tls.is_some()) {
+        https_state(paper, server);
+    }
     if !server.trusted_proxies.is_empty() {
         paper.line("proxies", &format!("{} are trusted", list(&server.trusted_proxies)));
     }
@@ -123,6 +131,33 @@ fn server(paper: &mut Paper, config: &Config) {
     let token = server.purge_token_file.as_ref().map(|_| "with a token".to_owned());
     let ways: Vec<String> = networks.into_iter().chain(token).collect();
     paper.line("PURGE", &if ways.is_empty() { "closed".to_owned() } else { ways.join(", or ") });
+}
+
+fn listener(server: &Server, address: &ListenAddress, scheme: &str) -> String {
+    let shown = match address {
+        ListenAddress::Tcp(address) => format!("{scheme}://{address}"),
+        ListenAddress::Unix(_) => format!("{address} with mode {}", server.socket_mode),
+    };
+    let has_header = server.proxy_protocol.iter().any(|other| other.get_ref() == address);
+    let proxies = match address {
+        _ if !has_header => String::new(),
+        ListenAddress::Tcp(_) => format!(" by the PROXY protocol from {}", list(&server.proxy_protocol_from)),
+        ListenAddress::Unix(_) => " by the PROXY protocol".to_owned(),
+    };
+    shown + &proxies
+}
+
+/// The settings of HTTPS that all sites share.
+fn https_state(paper: &mut Paper, server: &Server) {
+    let tls = server.tls.as_ref().map(|tls| tls.get_ref().clone()).unwrap_or_default();
+    let version = match tls.version_min {
+        TlsVersion::Tls12 => "1.2",
+        TlsVersion::Tls13 => "1.3",
+    };
+    paper.line("TLS", &format!("{version} or newer; state in {}", tls.state.display()));
+    if let Some(acme) = &server.acme {
+        paper.line("ACME", &acme.get_ref().directory);
+    }
 }
 
 fn volume(paper: &mut Paper, cache: &Volume) {
@@ -167,6 +202,7 @@ fn show_site(paper: &mut Paper, site: &Site) {
     if !site.origins.is_empty() {
         origins(paper, site);
     }
+    https(paper, site);
     if let Some(preset) = site.preset {
         paper.line("preset", preset.name());
     }
@@ -185,9 +221,32 @@ fn origins(paper: &mut Paper, site: &Site) {
     let tries = units::counted(settings.retries.0, "retry", "retries");
     let connect = units::duration(settings.connect_timeout.0);
     let answer = units::duration(settings.timeout.0);
-    paper.line("", &format!("{connect} to connect, {answer} to answer, {tries}; Host: {}", settings.host_header));
+    let http2 = match settings.http2 {
+        Http2::Auto => "",
+        Http2::Always => "; HTTP/2",
+        Http2::Never => "; HTTP/1.1",
+    };
+    paper
+        .line("", &format!("{connect} to connect, {answer} to answer, {tries}; Host: {}{http2}", settings.host_header));
     if let Some(health) = &settings.health {
         paper.line("", &format!("health check {} every {}", health.path, units::duration(health.interval.0)));
+    }
+}
+
+fn https(paper: &mut Paper, site: &site::Site) {
+    let certificates = match site.tls.as_ref().map(Spanned::get_ref) {
+        Some(SiteTls::Auto) => Some("certificates by ACME".to_owned()),
+        Some(SiteTls::Files(files)) => {
+            let files = files.iter().filter_map(|files| files.certificate.as_ref());
+            Some(list(files.map(|path| path.get_ref().display())))
+        }
+        None => None,
+    };
+    let redirect = site.redirects_to_https().then(|| "requests over HTTP are redirected".to_owned());
+    let hsts = site.hsts.as_ref().map(|period| format!("HSTS for {}", period.get_ref()));
+    let parts: Vec<String> = certificates.into_iter().chain(redirect).chain(hsts).collect();
+    if !parts.is_empty() {
+        paper.line("https", &parts.join("; "));
     }
 }
 

@@ -1,5 +1,6 @@
 //! The verbs that inspect or change a volume, one file each, and the verbs about the command itself.
 
+mod administration;
 mod bars;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -16,10 +17,12 @@ mod pattern;
 pub(crate) mod purge;
 pub(crate) mod purge_server;
 pub(crate) mod put;
+pub(crate) mod reload;
 pub(crate) mod remove;
 pub(crate) mod resize;
 pub(crate) mod scrub;
 pub(crate) mod stat;
 pub(crate) mod top;
+pub(crate) mod upgrade;
 pub(crate) mod upkeep;
 pub(crate) mod verify;

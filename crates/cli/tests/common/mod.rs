@@ -1,11 +1,16 @@
 //! Shared by the tests: the `eyewall` binary, a running server, a client, and origins.
 
 pub(crate) mod admin;
+pub(crate) mod authority;
 #[path = "../../../server/tests/common/client.rs"]
 pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod film;
 pub(crate) mod http2;
+pub(crate) mod http2_origin;
+pub(crate) mod https;
+pub(crate) mod load;
 #[path = "../../../server/tests/common/origin.rs"]
 pub(crate) mod origin;
 pub(crate) mod server;
+pub(crate) mod upgrading;

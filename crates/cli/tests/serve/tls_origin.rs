@@ -1,54 +1,15 @@
 //! An https origin: Eyewall accepts it if a trusted authority has certified its name; otherwise clients get 502.
 
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
-use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{ServerConfig, ServerConnection, Stream};
-use tempfile::TempDir;
 
+use crate::common::authority::Authority;
 use crate::common::client::Reply;
 use crate::common::command::{eyewall, run};
 use crate::common::origin::{Origin, read, respond};
 use crate::common::server::Server;
-
-/// An authority for the test, with its certificate in a file.
-struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
-    folder: TempDir,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let mut authority = CertificateParams::new(Vec::new()).unwrap();
-        authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("ca.pem"), issuer.pem()).unwrap();
-        Self { issuer, folder }
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("ca.pem")
-    }
-
-    /// The certificate and the key of a server with this name.
-    fn vouch(&self, name: &str) -> Arc<ServerConfig> {
-        let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &self.issuer).unwrap();
-        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
-        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key.into())
-            .unwrap();
-        Arc::new(config)
-    }
-}
 
 /// An origin whose responses have the target and the requested host, and can be stored.
 fn answer(tls: &Arc<ServerConfig>, stream: &mut TcpStream) {

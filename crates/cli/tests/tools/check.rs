@@ -42,6 +42,32 @@ fn missing_folders_get_a_hint_about_systemd() {
 }
 
 #[test]
+fn four_lines_make_a_site_with_https() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("eyewall.toml");
+    let lines = "[[site]]\nhosts = [\"example.org\"]\norigins = [\"http://127.0.0.1:3000\"]\ntls = \"auto\"\n";
+    let check = |more: &str| {
+        std::fs::write(&file, [lines, more].concat()).unwrap();
+        run(eyewall().arg("check").arg(&file), b"")
+    };
+    let ended = check("redirect_to_https = true\nhsts = \"365d\"\n");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    for line in [
+        "  listen     http://0.0.0.0:80, http://[::]:80, https://0.0.0.0:443, https://[::]:443\n",
+        "  TLS        1.2 or newer; state in /var/lib/eyewall\n",
+        "  https      certificates by ACME; requests over HTTP are redirected; HSTS for 365d\n",
+    ] {
+        assert!(ended.text().contains(line), "{line} in {}", ended.text());
+    }
+    let ended = check("[server]\nlisten = [\"127.0.0.1:80\"]\n");
+    assert!(
+        ended.code == 2 && ended.stderr.contains("`tls` has no effect: no address speaks HTTPS"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
 fn programs_get_the_configuration_with_its_defaults() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("eyewall.toml");

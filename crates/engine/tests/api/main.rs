@@ -25,6 +25,7 @@ mod plain_map;
 mod purge_during_work;
 mod purges;
 mod residency;
+mod shared_memory;
 mod steps;
 mod threads;
 mod tier_map;

@@ -8,7 +8,7 @@
 
 use eyewall_http::coding::Coding;
 use eyewall_http::field::entity_tag::{EntityTag, TagList};
-use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
+use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH, RANGE};
 use http::{HeaderMap, HeaderValue};
 
 const MARK: &[u8] = b"--";
@@ -44,10 +44,11 @@ pub(crate) fn had(request: &HeaderMap, identity: &HeaderMap) -> Option<HeaderVal
     HeaderValue::from_bytes(&[b"\"", form.opaque(), b"\""].concat()).ok()
 }
 
-/// Adds the tags of identities to conditions of a client that name their forms. `If-Range` stays: a range of a form is no range of
-/// the identity.
+/// Adds the tags of identities to conditions of a client that name their forms. `If-Range` stays, and so does `If-Match` for a
+/// range: a range of a form is no range of the identity.
 pub fn add_identities(request: &mut HeaderMap) {
-    for name in [IF_NONE_MATCH, IF_MATCH] {
+    let is_ranged = request.contains_key(RANGE);
+    for name in [IF_NONE_MATCH, IF_MATCH].into_iter().filter(|name| !is_ranged || *name != IF_MATCH) {
         let Some(TagList::Tags(theirs)) = TagList::of(request, &name) else { continue };
         let opaque = theirs.iter().filter_map(|tag| without_suffix(tag.opaque()));
         let added: Vec<HeaderValue> =
@@ -116,5 +117,9 @@ mod tests {
         assert_eq!(lines(IF_MATCH), ["\"x--br\"", "\"x\""]);
         assert_eq!(lines(IF_NONE_MATCH), ["\"y\", W/\"z--zstd\"", "\"z\""]);
         assert_eq!(lines(IF_RANGE), ["\"x--br\""]);
+        let mut request = one(IF_MATCH, "\"x--br\"");
+        request.insert(RANGE, HeaderValue::from_static("bytes=5-"));
+        add_identities(&mut request);
+        assert_eq!(request.get_all(IF_MATCH).iter().count(), 1, "the origin would send a range of other bytes");
     }
 }

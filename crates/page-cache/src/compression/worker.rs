@@ -110,7 +110,7 @@ impl Job {
         let is_identity = |found: &Found| found.head.compressible.is_some_and(|found| found.version == self.version);
         let identity = store.glance(&self.key).found().filter(is_identity)?;
         let key = form::key(&self.key, self.coding);
-        let times = Times { fresh: Some(identity.usable_left()), stale: Duration::ZERO };
+        let times = Times { fresh: identity.usable_left(), stale: Duration::ZERO };
         match store.glance(&key).found() {
             // A soft purge of keys by their prefix has covered it. It is still right.
             Some(form) if form.head.kind == Kind::Form(self.version) => {

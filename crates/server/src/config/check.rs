@@ -7,9 +7,10 @@ use toml::Spanned;
 
 use super::check_limits::burst;
 use super::check_path::{file, has_folder};
+use super::listen::ListenAddress;
 use super::problem::Fault;
 use super::settings::{Admin, CACHE_SIZE_DEFAULT, Server, Settings, Volume};
-use super::{check_site, site};
+use super::{check_site, check_tls, site};
 use crate::units;
 
 /// Reports all mistakes.
@@ -24,19 +25,24 @@ pub(super) fn settings(settings: &Settings, faults: &mut Vec<Fault>) {
         check_site::site(site, faults);
     }
     hosts(&settings.site, faults);
+    check_tls::settings(settings, faults);
 }
 
 fn server(server: &Server, faults: &mut Vec<Fault>) {
-    if server.listen.is_empty() {
+    if server.listen.as_ref().is_some_and(Vec::is_empty) && server.https_addresses().is_empty() {
         let hint = "give at least one address, such as listen = [\"127.0.0.1:8080\"]";
         faults.push(Fault::absence(0..0, "`listen` of [server] is empty", hint));
     }
-    for (index, address) in server.listen.iter().enumerate() {
-        let is_again = server.listen[..index].iter().any(|before| before.get_ref() == address.get_ref());
-        if is_again && address.get_ref().port() != 0 {
-            faults.push(Fault::new(address.span(), format!("`listen` has {} twice", address.get_ref()), "remove one"));
+    let addresses: Vec<_> = server.http_addresses().iter().chain(server.https_addresses()).collect();
+    for (index, address) in addresses.iter().enumerate() {
+        let is_again = addresses[..index].iter().any(|before| before.get_ref() == address.get_ref());
+        if is_again && !address.get_ref().is_any_port() {
+            let list =
+                if index < server.http_addresses().len() { "`listen` has" } else { "`listen` and `listen_tls` have" };
+            faults.push(Fault::new(address.span(), format!("{list} {} twice", address.get_ref()), "remove one"));
         }
     }
+    listeners(server, faults);
     if let Some(log) = &server.access_log
         && log.get_ref().path != Path::new("-")
         && !has_folder(&log.get_ref().path)
@@ -54,6 +60,41 @@ fn server(server: &Server, faults: &mut Vec<Fault>) {
     burst(server.limits.requests_per_second.as_ref(), server.limits.request_burst.as_ref(), faults);
     if let Some(token) = &server.purge_token_file {
         file(token, "the token of PURGE", faults);
+    }
+}
+
+/// Unix sockets, and the addresses with the PROXY protocol.
+fn listeners(server: &Server, faults: &mut Vec<Fault>) {
+    for address in server.http_addresses().iter().chain(server.https_addresses()) {
+        if let ListenAddress::Unix(path) = address.get_ref()
+            && !has_folder(path)
+        {
+            let message = format!("the folder of the socket {} doesn't exist", path.display());
+            let hint =
+                "create it first, or give another path; systemd creates the folders of a unit when it starts the unit";
+            faults.push(Fault::new(address.span(), message, hint));
+        }
+    }
+    for address in &server.proxy_protocol {
+        let mut addresses = server.http_addresses().iter().chain(server.https_addresses());
+        if !addresses.any(|other| other.get_ref() == address.get_ref()) {
+            let message = format!("`proxy_protocol` has {}, which is not in `listen`", address.get_ref());
+            faults.push(Fault::absence(address.span(), message, "add it to `listen`, or remove it here"));
+        }
+    }
+    let of_network = |address: &&Spanned<ListenAddress>| matches!(address.get_ref(), ListenAddress::Tcp(_));
+    let from = &server.proxy_protocol_from;
+    match server.proxy_protocol.iter().find(of_network) {
+        Some(address) if from.is_empty() => {
+            let message = format!("nobody may connect to {}: `proxy_protocol_from` is empty", address.get_ref());
+            let hint = "give the addresses of the proxies, such as proxy_protocol_from = [\"10.0.0.7\"]";
+            faults.push(Fault::absence(address.span(), message, hint));
+        }
+        None if !from.is_empty() => {
+            let hint = "give `proxy_protocol`, the addresses of `listen` that proxies use, or remove the key";
+            faults.push(Fault::absence(0..0, "`proxy_protocol_from` has no effect without `proxy_protocol`", hint));
+        }
+        _ => {}
     }
 }
 

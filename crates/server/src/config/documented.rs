@@ -13,6 +13,7 @@ use super::rule::{RULE_KEYS, Rule};
 use super::settings::{AccessLog, Admin, Limits, Server, Settings, Volume};
 use super::site::{Key, Site, SiteCache};
 use super::site_limits::SiteLimits;
+use super::tls::{Acme, CertificateFiles, ServerTls};
 
 const DOCUMENT: &str = include_str!("../../../../docs/configuration.md");
 
@@ -69,8 +70,11 @@ fn keys() -> BTreeSet<(String, String)> {
         ("[server.access_log]", keys_of::<AccessLog>()),
         ("[server.limits]", keys_of::<Limits>()),
         ("[server.admin]", keys_of::<Admin>()),
+        ("[server.tls]", keys_of::<ServerTls>()),
+        ("[server.acme]", keys_of::<Acme>()),
         ("[cache]", keys_of::<Volume>()),
         ("[[site]]", keys_of::<Site>()),
+        ("[site.tls]", keys_of::<CertificateFiles>()),
         ("[site.origin]", keys_of::<OriginSettings>()),
         ("[site.origin.health]", keys_of::<Health>()),
         ("[site.origin.tls]", keys_of::<Tls>()),
@@ -189,10 +193,10 @@ fn messages_about_wrong_types_have_no_words_of_the_program() {
     let mut all: Vec<(String, String)> =
         ["server", "cache", "site"].map(|name| (String::new(), name.to_owned())).into_iter().collect();
     all.extend(keys().into_iter().map(|(table, name)| (format!("{table}\n"), name)));
-    for name in ["access_log", "limits", "admin"] {
+    for name in ["access_log", "limits", "admin", "tls", "acme"] {
         all.push(("[server]\n".to_owned(), name.to_owned()));
     }
-    for name in ["origin", "key", "cache", "limits", "rule"] {
+    for name in ["origin", "key", "cache", "limits", "rule", "tls"] {
         all.push(("[[site]]\n".to_owned(), name.to_owned()));
     }
     for name in ["health", "tls"] {

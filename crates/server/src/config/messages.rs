@@ -117,6 +117,10 @@ fn hint(found: &Type, wanted: &Wanted<'_>, at: &At<'_>) -> Option<String> {
         (Wanted::Table, Type::Text) if key == "origin" => Some(format!(
             "name the servers by origins = [{value}]; [site.origin] has the settings for requests to them"
         )),
+        // That table of the server has no key that such a text could be.
+        (Wanted::Table, Type::Text) if key == "tls" && at.keys.first().is_some_and(|first| first == "server") => {
+            Some(format!("write its keys under [{}]; certificates belong to a [[site]]", at.path()))
+        }
         (Wanted::Table, Type::Text) => Some(match TEXT_IN_TABLE.iter().find(|(table, _)| *table == key) {
             Some((_, name)) => format!("write {key} = {{ {name} = {value} }}"),
             None => format!("write its keys in braces, {key} = {{ ... }}, or under [{}]", at.path()),

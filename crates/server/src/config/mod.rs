@@ -17,7 +17,9 @@ mod check;
 mod check_limits;
 mod check_path;
 mod check_site;
+mod check_tls;
 pub mod compression;
+pub mod listen;
 mod messages;
 pub mod names;
 pub mod origin;
@@ -29,10 +31,12 @@ pub mod rule;
 pub mod settings;
 pub mod site;
 pub mod site_limits;
+pub mod tls;
 pub mod value;
 
 use std::path::Path;
 
+use http::header::STRICT_TRANSPORT_SECURITY;
 use serde::Serialize;
 
 use problem::Fault;
@@ -99,12 +103,25 @@ impl Config {
         Err(faults.into_iter().map(|fault| fault.into_problem(None)).collect())
     }
 
+    /// The configuration of a text, mistakes or not.
+    #[cfg(test)]
+    pub(crate) fn of_unchecked(text: &str) -> Self {
+        Self::of(read::settings(text).0).0
+    }
+
     /// Makes the configuration as far as possible, and reports the mistakes.
     fn of(mut settings: Settings) -> (Self, Vec<Fault>) {
         let mut faults = expand_presets(&mut settings);
         check::settings(&settings, &mut faults);
-        let Settings { server, cache, site } = settings;
-        (Self { server, cache, sites: site.into_iter().map(Spanned::into_inner).collect() }, faults)
+        let has_tls = settings.site.iter().any(|site| site.get_ref().tls.is_some());
+        let Settings { mut server, cache, site } = settings;
+        server.complete(has_tls);
+        let mut sites: Vec<site::Site> = site.into_iter().map(Spanned::into_inner).collect();
+        for site in sites.iter_mut().filter(|site| site.hsts.is_some()) {
+            // Browsers follow the first of several fields, so the origin's must not be there.
+            site.cache.strip_response.push(names::FieldName(STRICT_TRANSPORT_SECURITY));
+        }
+        (Self { server, cache, sites }, faults)
     }
 }
 
@@ -136,3 +153,5 @@ fn expand_presets(settings: &mut Settings) -> Vec<Fault> {
 mod documented;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_tls;

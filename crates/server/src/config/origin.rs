@@ -31,6 +31,11 @@ pub struct OriginSettings {
     ///
     /// Example: `"app.internal"`
     pub host_header: HostHeader,
+    /// When Eyewall speaks HTTP/2 to an origin: `"auto"`, if an `https` origin chooses it; `"always"`, also without TLS; or
+    /// `"never"`.
+    ///
+    /// Example: `"always"`
+    pub http2: Http2,
     /// Health checks. Without them, only its responses show the health of an origin.
     pub health: Option<Health>,
     /// TLS to `https` origins.
@@ -44,10 +49,24 @@ impl Default for OriginSettings {
             timeout: Period(Duration::from_secs(30)),
             retries: Within(1),
             host_header: HostHeader::Client,
+            http2: Http2::Auto,
             health: None,
             tls: None,
         }
     }
+}
+
+/// When Eyewall speaks HTTP/2 to an origin.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Http2 {
+    /// If an `https` origin chooses it by ALPN.
+    #[default]
+    Auto,
+    /// Always; without TLS by prior knowledge (RFC 9113, section 3.3).
+    Always,
+    /// Never.
+    Never,
 }
 
 /// `[site.origin.health]`

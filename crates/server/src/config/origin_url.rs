@@ -1,6 +1,7 @@
 //! The address of an origin.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use http::Uri;
@@ -10,26 +11,44 @@ use percent_encoding::percent_decode_str;
 use super::value::written_as_text;
 use crate::host_name::is_host;
 
-/// `http://` or `https://`, a host, a port if it isn't the scheme's, and a path to put before the path of each request.
+/// The most bytes of the path of a Unix socket (unix(7)).
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+/// The host of an origin at a Unix socket, which has no other.
+const LOCALHOST: Authority = Authority::from_static("localhost");
+
+/// The place of an origin, and a path to put before the path of each request: `http://` or `https://` with a host, and a port if it
+/// isn't the scheme's; or `unix:` with the path of a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginUrl {
-    scheme: Scheme,
-    authority: Authority,
+    place: Place,
     /// Empty, or with a slash at its beginning and none at its end.
     prefix: String,
 }
 
+/// The peer of a connection to an origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    Tcp(Scheme, Authority),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
 impl OriginUrl {
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
     pub(crate) fn is_secure(&self) -> bool {
-        self.scheme == Scheme::HTTPS
+        matches!(&self.place, Place::Tcp(scheme, _) if *scheme == Scheme::HTTPS)
     }
 
     /// The host, with the port if it isn't the scheme's own, as in the field `Host` (RFC 9110, section 7.2).
     pub(crate) fn host(&self) -> &str {
+        let Place::Tcp(_, authority) = &self.place else { return "localhost" };
         let usual = if self.is_secure() { 443 } else { 80 };
-        match self.authority.port_u16() {
-            Some(port) if port != usual => self.authority.as_str(),
-            _ => self.authority.host(),
+        match authority.port_u16() {
+            Some(port) if port != usual => authority.as_str(),
+            _ => authority.host(),
         }
     }
 
@@ -41,8 +60,43 @@ impl OriginUrl {
             return None;
         }
         let target = if self.prefix.is_empty() { target.to_owned() } else { format!("{}{target}", self.prefix) };
-        Uri::builder().scheme(self.scheme.clone()).authority(self.authority.clone()).path_and_query(target).build().ok()
+        let (scheme, authority) = match &self.place {
+            Place::Tcp(scheme, authority) => (scheme.clone(), authority.clone()),
+            Place::Unix(_) => (Scheme::HTTP, LOCALHOST),
+        };
+        Uri::builder().scheme(scheme).authority(authority).path_and_query(target).build().ok()
     }
+
+    /// The text behind `unix:`: the path of a socket, and behind a colon the path to put before that of each request, as nginx
+    /// writes it.
+    fn of_socket(text: &str) -> Result<Self, String> {
+        const EXAMPLE: &str = "give an absolute path such as unix:/run/app.sock, or unix:/run/app.sock:/path";
+        let (socket, prefix) = text.split_once(':').unwrap_or((text, "/"));
+        if !socket.starts_with('/') || socket.ends_with('/') {
+            return Err(format!("`{socket}` is not the path of a socket; {EXAMPLE}"));
+        }
+        if socket.len() > SOCKET_PATH_BYTES_MAX {
+            return Err(format!(
+                "the path of the socket has {} bytes; Linux allows {SOCKET_PATH_BYTES_MAX}",
+                socket.len()
+            ));
+        }
+        let path =
+            prefix.parse::<PathAndQuery>().ok().filter(|path| path.as_str() == prefix && prefix.starts_with('/'));
+        let path = path.ok_or_else(|| format!("`{prefix}` is not a path of requests; {EXAMPLE}"))?;
+        Ok(Self { place: Place::Unix(PathBuf::from(socket)), prefix: prefix_of(&path)? })
+    }
+}
+
+/// The path of an origin, without a slash at its end.
+fn prefix_of(path: &PathAndQuery) -> Result<String, String> {
+    if path.query().is_some() {
+        return Err("an origin can't have a query; give host, port and path only".to_owned());
+    }
+    if leads_up(path.path()) {
+        return Err("the path of an origin can't have `..`; write it without".to_owned());
+    }
+    Ok(path.path().trim_end_matches('/').to_owned())
 }
 
 /// Whether a segment is `..` in any spelling, or has an escaped slash, which some servers take for a slash.
@@ -55,20 +109,17 @@ impl FromStr for OriginUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const EXAMPLE: &str = "give an address such as http://127.0.0.1:3000";
+        const EXAMPLE: &str = "give an address such as http://127.0.0.1:3000 or unix:/run/app.sock";
+        if let Some(text) = text.strip_prefix("unix:") {
+            return Self::of_socket(text);
+        }
         let parts = text.parse::<Uri>().map_err(|_| format!("`{text}` is not an address; {EXAMPLE}"))?.into_parts();
         let scheme = match parts.scheme {
             Some(scheme) if scheme == Scheme::HTTP || scheme == Scheme::HTTPS => scheme,
             Some(scheme) => return Err(format!("the scheme {scheme} is not supported; {EXAMPLE}")),
             None => return Err(format!("`{text}` has no scheme; {EXAMPLE}")),
         };
-        let path = parts.path_and_query.unwrap_or_else(|| PathAndQuery::from_static("/"));
-        if path.query().is_some() {
-            return Err("an origin can't have a query; give host, port and path only".to_owned());
-        }
-        if leads_up(path.path()) {
-            return Err("the path of an origin can't have `..`; write it without".to_owned());
-        }
+        let prefix = prefix_of(&parts.path_and_query.unwrap_or_else(|| PathAndQuery::from_static("/")))?;
         let authority = parts.authority.ok_or_else(|| format!("`{text}` has no host; {EXAMPLE}"))?;
         if authority.as_str().contains('@') {
             return Err("an origin can't have a user name; Eyewall doesn't send it".to_owned());
@@ -80,13 +131,17 @@ impl FromStr for OriginUrl {
         if !is_host(&authority.host().to_ascii_lowercase()) {
             return Err(format!("`{}` is not a host; {EXAMPLE}", authority.host()));
         }
-        Ok(Self { scheme, authority, prefix: path.path().trim_end_matches('/').to_owned() })
+        Ok(Self { place: Place::Tcp(scheme, authority), prefix })
     }
 }
 
 impl fmt::Display for OriginUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}://{}{}", self.scheme, self.authority, self.prefix)
+        match &self.place {
+            Place::Tcp(scheme, authority) => write!(formatter, "{scheme}://{authority}{}", self.prefix),
+            Place::Unix(path) if self.prefix.is_empty() => write!(formatter, "unix:{}", path.display()),
+            Place::Unix(path) => write!(formatter, "unix:{}:{}", path.display(), self.prefix),
+        }
     }
 }
 
@@ -106,6 +161,9 @@ mod tests {
             ("https://a", "https://a"),
             ("http://a/app/", "http://a/app"),
             ("http://a/b/c", "http://a/b/c"),
+            ("unix:/run/app.sock", "unix:/run/app.sock"),
+            ("unix:/run/app.sock:/", "unix:/run/app.sock"),
+            ("unix:/run/app.sock:/app/", "unix:/run/app.sock:/app"),
         ] {
             assert_eq!(text.parse::<OriginUrl>().unwrap().to_string(), shown);
         }
@@ -120,6 +178,13 @@ mod tests {
             "http://a:0",
             "http://a:x",
             "http://a..b",
+            "unix:",
+            "unix:app.sock",
+            "unix:/run/",
+            "unix:/run/app.sock:app",
+            "unix:/run/app.sock:/a?q",
+            "unix:/run/app.sock:/../b",
+            &format!("unix:/{}", "a".repeat(107)),
         ] {
             assert!(wrong.parse::<OriginUrl>().is_err(), "{wrong}");
         }
@@ -133,6 +198,7 @@ mod tests {
             ("https://a:80", "a:80"),
             ("https://[::1]:443/app", "[::1]"),
             ("http://127.0.0.1:3000", "127.0.0.1:3000"),
+            ("unix:/run/app.sock:/app", "localhost"),
         ] {
             assert_eq!(origin.parse::<OriginUrl>().unwrap().host(), host);
         }
@@ -146,6 +212,8 @@ mod tests {
             ("http://a/app", "/", Some("http://a/app/")),
             ("http://a/app/", "/x?y=/../z", Some("http://a/app/x?y=/../z")),
             ("http://a/app", "/a..b/...", Some("http://a/app/a..b/...")),
+            ("unix:/s:/app", "/x", Some("http://localhost/app/x")),
+            ("unix:/s:/app", "/../x", None),
             ("http://a/app", "/../admin", None),
             ("http://a/app", "/x/%2e%2E/..", None),
             ("http://a/app", "/%2e.%2fadmin", None),

@@ -16,7 +16,8 @@ use super::settings::Settings;
 /// The reader stops after this many errors.
 const FAULTS_MAX: usize = 100;
 /// Keys whose value is a table, in whatever table they are.
-const TABLES: [&str; 9] = ["server", "access_log", "limits", "admin", "cache", "origin", "health", "tls", "key"];
+const TABLES: [&str; 10] =
+    ["server", "access_log", "limits", "admin", "acme", "cache", "origin", "health", "tls", "key"];
 
 /// Reads the keys without mistakes. The settings are complete if there is no fault.
 pub(super) fn settings(text: &str) -> (Settings, Vec<Fault>) {
@@ -28,7 +29,7 @@ pub(super) fn settings(text: &str) -> (Settings, Vec<Fault>) {
     let mut faults = Vec::new();
     let span = tree.span();
     let mut tree = tree.into_inner();
-    refuse_lists(&mut tree, &mut faults);
+    refuse_lists(&mut tree, false, &mut faults);
     loop {
         match Settings::deserialize(Deserializer::from(Spanned::new(span.clone(), tree.clone()))) {
             Ok(settings) => return (settings, faults),
@@ -44,14 +45,15 @@ pub(super) fn settings(text: &str) -> (Settings, Vec<Fault>) {
     }
 }
 
-/// Refuses lists in the place of tables: serde would accept a list's elements as the table's keys, in their order.
-fn refuse_lists(table: &mut DeTable<'_>, faults: &mut Vec<Fault>) {
+/// Refuses lists in the place of tables: serde would accept a list's elements as the table's keys, in their order. A site may have
+/// several certificates.
+fn refuse_lists(table: &mut DeTable<'_>, is_site: bool, faults: &mut Vec<Fault>) {
     let mut refused = Vec::new();
     for (key, value) in table.iter_mut() {
         let span = value.span();
         match value.get_mut() {
-            DeValue::Table(below) => refuse_lists(below, faults),
-            DeValue::Array(_) if TABLES.contains(&&**key.get_ref()) => {
+            DeValue::Table(below) => refuse_lists(below, false, faults),
+            DeValue::Array(_) if TABLES.contains(&&**key.get_ref()) && !(is_site && *key.get_ref() == "tls") => {
                 let hint = format!(
                     "there can be only one: write `{key} = {{ ... }}`, or single brackets",
                     key = key.get_ref()
@@ -64,7 +66,7 @@ fn refuse_lists(table: &mut DeTable<'_>, faults: &mut Vec<Fault>) {
                     DeValue::Table(below) => Some(below),
                     _ => None,
                 }) {
-                    refuse_lists(element, faults);
+                    refuse_lists(element, key.get_ref() == "site", faults);
                 }
             }
             _ => {}
@@ -210,7 +212,7 @@ mod tests {
     #[test]
     fn the_other_keys_are_read() {
         let (settings, faults) = settings("[server]\nworkers = 0\nlisten = []\n[cache]\nsize = \"1M\"\n");
-        assert_eq!((faults.len(), settings.server.listen.len()), (1, 0));
+        assert_eq!((faults.len(), settings.server.http_addresses().len()), (1, 0));
         assert_eq!(settings.cache.size.map(|size| size.0), Some(1 << 20));
     }
 

@@ -3,15 +3,17 @@
 //! Each key has a default, so a table only needs keys that differ from it. `check.rs` and `check_site.rs` have the checks that
 //! need more than one key.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::listen::{ListenAddress, SocketMode};
 use super::names::Network;
 use super::site::Site;
+use super::tls::{Acme, ServerTls};
 use super::value::{Period, Size, SizeWithin, Window, Within};
 
 /// Size of a new volume without a given size.
@@ -33,16 +35,47 @@ pub struct Settings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Server {
-    /// Addresses to listen on. For port 0 the kernel chooses a free port.
+    /// Addresses to listen on for HTTP, or Unix sockets (`unix:/run/eyewall/http.sock`). For port 0 the kernel chooses a free port.
+    ///
+    /// Default: `["127.0.0.1:8080"]`, or port 80 of all addresses if a site has `tls`
     ///
     /// Example: `["0.0.0.0:80", "[::]:80"]`
-    pub listen: Vec<Spanned<SocketAddr>>,
+    pub listen: Option<Vec<Spanned<ListenAddress>>>,
+    /// The same for HTTPS.
+    ///
+    /// Default: `[]`, or port 443 of all addresses if a site has `tls`
+    ///
+    /// Example: `["0.0.0.0:443", "[::]:443"]`
+    pub listen_tls: Option<Vec<Spanned<ListenAddress>>>,
+    /// Permissions of the Unix sockets, in octal digits. A process needs write permission to connect.
+    ///
+    /// Default: `"600"`
+    ///
+    /// Example: `"660"`
+    pub socket_mode: SocketMode,
+    /// Addresses of `listen` and `listen_tls` whose connections begin with a PROXY protocol header, of version 1 or 2.
+    ///
+    /// Example: `["0.0.0.0:8081"]`
+    pub proxy_protocol: Vec<Spanned<ListenAddress>>,
+    /// Proxies whose PROXY headers Eyewall believes. It closes other connections at the addresses of `proxy_protocol`.
+    ///
+    /// Example: `["10.0.0.7"]`
+    pub proxy_protocol_from: Vec<Network>,
     /// Worker threads.
     ///
     /// Default: one for each core
     ///
     /// Example: `4`
     pub workers: Option<Within<1, 1024>>,
+    /// Time of requests in flight when the server ends, or after an upgrade. Then Eyewall cuts them off.
+    ///
+    /// Example: `"2m"`
+    pub drain_timeout: Period,
+    /// Share the addresses with other servers of the same user, which each get a part of the connections. Otherwise an address in use is
+    /// an error.
+    ///
+    /// Example: `true`
+    pub reuse_port: bool,
     /// The log of requests. Without it, none is logged.
     pub access_log: Option<Spanned<AccessLog>>,
     /// The limits for clients.
@@ -59,6 +92,10 @@ pub struct Server {
     ///
     /// Example: `"/etc/eyewall/purge-token"`
     pub purge_token_file: Option<Spanned<PathBuf>>,
+    /// HTTPS to clients.
+    pub tls: Option<Spanned<ServerTls>>,
+    /// Certificates from an authority, for sites with `tls = "auto"`.
+    pub acme: Option<Spanned<Acme>>,
     /// Proxies whose `X-Forwarded-For`, `-Proto` and `-Host` Eyewall believes.
     ///
     /// Example: `["127.0.0.1", "10.0.0.0/8"]`
@@ -68,15 +105,52 @@ pub struct Server {
 impl Default for Server {
     fn default() -> Self {
         Self {
-            listen: vec![Spanned::new(0..0, SocketAddr::from(([127, 0, 0, 1], 8080)))],
+            listen: None,
+            listen_tls: None,
+            socket_mode: SocketMode(0o600),
+            proxy_protocol: Vec::new(),
+            proxy_protocol_from: Vec::new(),
             workers: None,
+            drain_timeout: Period(Duration::from_secs(30)),
+            reuse_port: false,
             access_log: None,
             limits: Limits::default(),
             admin: None,
             purge_from: Vec::new(),
             purge_token_file: None,
+            tls: None,
+            acme: None,
             trusted_proxies: Vec::new(),
         }
+    }
+}
+
+impl Server {
+    /// The addresses for HTTP.
+    pub fn http_addresses(&self) -> &[Spanned<ListenAddress>] {
+        self.listen.as_deref().unwrap_or_default()
+    }
+
+    /// The addresses for HTTPS.
+    pub fn https_addresses(&self) -> &[Spanned<ListenAddress>] {
+        self.listen_tls.as_deref().unwrap_or_default()
+    }
+
+    /// Fills in the addresses that the operator left out.
+    pub(super) fn complete(&mut self, has_tls: bool) {
+        let addresses = |addresses: &[SocketAddr]| {
+            addresses.iter().map(|address| Spanned::new(0..0, (*address).into())).collect::<Vec<_>>()
+        };
+        let all = |port| addresses(&[(Ipv4Addr::UNSPECIFIED, port).into(), (Ipv6Addr::UNSPECIFIED, port).into()]);
+        if self.listen.is_none() && self.listen_tls.is_none() {
+            if has_tls {
+                (self.listen, self.listen_tls) = (Some(all(80)), Some(all(443)));
+            } else {
+                self.listen = Some(addresses(&[(Ipv4Addr::LOCALHOST, 8080).into()]));
+            }
+        }
+        self.listen.get_or_insert_default();
+        self.listen_tls.get_or_insert_default();
     }
 }
 

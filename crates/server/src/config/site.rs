@@ -17,6 +17,7 @@ use super::origin_url::OriginUrl;
 use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::Rule;
 use super::site_limits::SiteLimits;
+use super::tls::SiteTls;
 use super::value::{Period, Size, StatusKey, Window};
 
 /// `[[site]]`
@@ -25,6 +26,8 @@ use super::value::{Period, Size, StatusKey, Window};
 pub struct Site {
     /// Hosts of the site. `*` means all hosts that no other site names.
     ///
+    /// Default: `["*"]`
+    ///
     /// Example: `["example.org", "*.example.org"]`
     pub hosts: Vec<Spanned<HostPattern>>,
     /// Further hosts. Eyewall treats their requests as requests for the first of `hosts`, and sends that host to the
@@ -32,7 +35,8 @@ pub struct Site {
     ///
     /// Example: `["www.example.org"]`
     pub aliases: Vec<Spanned<HostName>>,
-    /// Servers with the same content. If an address has a path, Eyewall puts it before the path of each request.
+    /// Servers with the same content: `http://`, `https://`, or `unix:` with the path of a socket. If an address has a path
+    /// (`unix:/run/app.sock:/path`), Eyewall puts it before the path of each request.
     ///
     /// Default: `[]`
     ///
@@ -78,6 +82,20 @@ pub struct Site {
     pub compress: Option<Spanned<Compress>>,
     /// The types and lengths of responses that are compressed.
     pub compression: Option<Spanned<SiteCompression>>,
+    /// Certificates for HTTPS.
+    pub tls: Option<Spanned<SiteTls>>,
+    /// Answer requests over HTTP by a redirect to the same address over HTTPS.
+    ///
+    /// Default: `false`
+    ///
+    /// Example: `true`
+    pub redirect_to_https: Option<Spanned<bool>>,
+    /// Tell browsers over HTTPS to use nothing else for this host, for this long (RFC 6797). `"0s"` tells them to forget it.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"365d"`
+    pub hsts: Option<Spanned<Window>>,
     /// Ready-made rules, which come before those of the file.
     ///
     /// Default: none
@@ -108,6 +126,9 @@ impl Default for Site {
             precompressed: None,
             compress: None,
             compression: None,
+            tls: None,
+            redirect_to_https: None,
+            hsts: None,
             preset: None,
             key: Key::default(),
             cache: SiteCache::default(),
@@ -160,6 +181,11 @@ impl Site {
         let codings = of_rules.fold(self.codings(), |codings, compress| codings.or(compress.get_ref().0));
         let settings = self.compression.as_ref().map(|settings| settings.get_ref().clone()).unwrap_or_default();
         (!codings.is_empty()).then(|| settings.with(codings))
+    }
+
+    /// Whether Eyewall redirects requests over HTTP to HTTPS.
+    pub fn redirects_to_https(&self) -> bool {
+        self.redirect_to_https.as_ref().is_some_and(|yes| *yes.get_ref())
     }
 
     /// The settings for requests to its origins.

@@ -1,6 +1,6 @@
 use super::*;
 
-fn problems(text: &str) -> Vec<String> {
+pub(super) fn problems(text: &str) -> Vec<String> {
     let told = |problem: &Problem| {
         let place =
             problem.place.as_ref().map_or_else(String::new, |place| format!("{}:{} ", place.line, place.column));
@@ -15,7 +15,7 @@ fn with_site(text: &str) -> Vec<String> {
 }
 
 #[track_caller]
-fn is_refused(found: &[String], words: &[&str]) {
+pub(super) fn is_refused(found: &[String], words: &[&str]) {
     assert_eq!(found.len(), words.len(), "{found:#?}");
     for (found, words) in found.iter().zip(words) {
         assert!(found.contains(words), "`{words}` in {found}");
@@ -25,7 +25,7 @@ fn is_refused(found: &[String], words: &[&str]) {
 #[test]
 fn one_line_of_a_site_is_enough() {
     let config = parse("[[site]]\norigins = [\"http://127.0.0.1:3000\"]").unwrap();
-    assert_eq!(config.server.listen.len(), 1);
+    assert_eq!(config.server.http_addresses().len(), 1);
     let [site] = &config.sites[..] else { panic!("one site") };
     assert!(site.cache.heuristic && !site.cache.store_set_cookie);
 }
@@ -128,6 +128,23 @@ fn who_administers_is_from_here_and_known() {
     };
     assert_eq!(admin("[::1]:8081"), [""; 0]);
     is_refused(&admin("0.0.0.0:8081"), &["other machines can reach"]);
+}
+
+#[test]
+fn sockets_have_folders_and_proxies_have_addresses() {
+    let socket = "[server]\nlisten = [\"unix:/nowhere/at/all/http.sock\"]\n";
+    is_refused(&with_site(socket), &["the folder of the socket"]);
+    is_refused(&with_site("[server]\nlisten = [\"unix:http.sock\"]\n"), &["is not the path of a socket"]);
+    is_refused(&with_site("[server]\nsocket_mode = \"999\"\n"), &["is not a mode"]);
+    let proxies = |proxy_protocol: &str, from: &str| {
+        let listen = "[server]\nlisten = [\"10.0.0.1:80\", \"unix:/tmp/http.sock\"]";
+        with_site(&format!("{listen}\nproxy_protocol = [{proxy_protocol}]\nproxy_protocol_from = [{from}]\n"))
+    };
+    assert_eq!(proxies("\"10.0.0.1:80\", \"unix:/tmp/http.sock\"", "\"10.0.0.7\""), [""; 0]);
+    assert_eq!(proxies("\"unix:/tmp/http.sock\"", ""), [""; 0]);
+    is_refused(&proxies("\"10.0.0.1:81\"", "\"10.0.0.7\""), &["which is not in `listen`"]);
+    is_refused(&proxies("\"10.0.0.1:80\"", ""), &["nobody may connect to 10.0.0.1:80"]);
+    is_refused(&proxies("", "\"10.0.0.7\""), &["`proxy_protocol_from` has no effect"]);
 }
 
 #[test]

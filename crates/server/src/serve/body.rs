@@ -13,8 +13,11 @@ use http_body::{Frame, SizeHint};
 
 use super::origin::ResponseBody;
 
-/// How far hyper reads ahead on a connection to an origin. 80 to 90 KiB were measured.
+/// How far hyper reads ahead on an HTTP/1.1 connection to an origin. 80 to 90 KiB were measured.
 const READ_AHEAD: u64 = 88 << 10;
+
+/// How much hyper takes of a body over HTTP/2: its limit, `SEND_BYTES_MAX` of a connection.
+const COPIES: u64 = 32 << 10;
 
 /// The body of a response.
 pub(crate) struct Body(State);
@@ -30,8 +33,10 @@ enum State {
 pub(crate) enum Backlog {
     /// Almost none: the body is in the volume, or in a file.
     None,
+    /// Copies of such a body, which are encrypted: as many as hyper takes of it.
+    Copies,
     /// The bytes that the connection to the origin has read ahead.
-    Origin,
+    Origin(u64),
     /// These, and a share of the bytes for all readers.
     Stream(Weak<BodyStream>),
 }
@@ -49,10 +54,20 @@ impl Body {
         Self(State::File(body))
     }
 
+    /// Whether it may have bytes that are in the volume.
+    pub(crate) fn may_be_pinned(&self) -> bool {
+        match &self.0 {
+            State::Cached(body) => body.upstream_body().is_none() && body.stream().is_none(),
+            State::File(_) => true,
+        }
+    }
+
     pub(crate) fn backlog(&self) -> Backlog {
         match &self.0 {
-            State::Cached(body) if body.is_passed() => Backlog::Origin,
-            State::Cached(body) => body.stream().map_or(Backlog::None, Backlog::Stream),
+            State::Cached(body) => match body.upstream_body() {
+                Some(upstream) => Backlog::Origin(upstream.read_ahead_max().unwrap_or(READ_AHEAD)),
+                None => body.stream().map_or(Backlog::None, Backlog::Stream),
+            },
             State::File(_) => Backlog::None,
         }
     }
@@ -69,7 +84,8 @@ impl Backlog {
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::None => 0,
-            Self::Origin => READ_AHEAD,
+            Self::Copies => COPIES,
+            Self::Origin(bytes) => *bytes,
             Self::Stream(stream) => stream.upgrade().map_or(0, |stream| stream.bytes_per_reader(READ_AHEAD)),
         }
     }

@@ -1,11 +1,11 @@
 //! Errors of starting and running a server.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::origin::TlsError;
 use crate::config::Problem;
+use crate::config::listen::ListenAddress;
 use crate::units::counted;
 
 /// Why a server could not be started.
@@ -22,7 +22,7 @@ pub enum Error {
     #[error("can't listen on {address}: {source}")]
     Listen {
         /// The address of the configuration.
-        address: SocketAddr,
+        address: ListenAddress,
         /// The system's error.
         source: io::Error,
     },
@@ -53,6 +53,26 @@ pub enum Error {
     /// No certificate of an `https` origin could be verified.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A certificate for clients can't be used.
+    #[error(transparent)]
+    Certificate(#[from] eyewall_tls::IdentityError),
+    /// Certificates can't be got from an authority.
+    #[error(transparent)]
+    Acme(#[from] eyewall_tls::acme::AcmeError),
+    /// The keys of session tickets can't be used.
+    #[error(transparent)]
+    Tickets(#[from] eyewall_tls::TicketError),
+    /// A file or folder of TLS can't be used.
+    #[error("can't use {}: {source}; give a place that this user may read and write", path.display())]
+    State {
+        /// The path of the configuration.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The TLS library refuses our settings.
+    #[error("can't set up TLS: {0}")]
+    Https(#[from] rustls::Error),
     /// The access log can't be opened.
     #[error(
         "can't open the access log {}: {source}; give a file that this user may write, in an existing folder, or `-` \
@@ -65,6 +85,13 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// A reload by a signal or by the administration, of a server that was started without
+    /// [`Builder::reload_from`](crate::Builder::reload_from).
+    #[error("this server was started by a program that gives it no configuration to reload; restart that program")]
+    NoSource,
+    /// No other process could take over.
+    #[error("no new process has taken over, and this one goes on as before: {0}")]
+    Upgrade(String),
     /// The system gave no thread, no runtime or no signal handler.
     #[error("can't start the server: {0}")]
     Start(#[source] io::Error),

@@ -20,7 +20,7 @@ impl Handle {
         self.wanted.subscribe()
     }
 
-    /// Asks for a graceful end: the server accepts no more connections, and requests in flight have ten seconds. It returns at once;
+    /// Asks for a graceful end: the server accepts no more connections, and requests in flight have the time of `drain_timeout`. It returns at once;
     /// [`Server::wait`](crate::Server::wait) returns when the server has ended.
     pub fn stop(&self) {
         self.raise(Stop::InOrder);
@@ -31,7 +31,7 @@ impl Handle {
         self.raise(Stop::AtOnce);
     }
 
-    fn raise(&self, stop: Stop) {
+    pub(super) fn raise(&self, stop: Stop) {
         self.wanted.send_if_modified(|wanted| {
             let is_more = stop > *wanted;
             *wanted = stop.max(*wanted);

@@ -3,6 +3,7 @@
 //! ```text
 //! server      starts and stops everything        handle
 //! listen/     sockets, workers, connections and their end; the fast path of hits
+//!   arrival          the client and the scheme of a connection
 //!   simple_request   requests for a page without conditions
 //!   trusted_proxies  fields of trusted proxies about their clients
 //!   service   one request in: its site, its key; one response out
@@ -10,6 +11,8 @@
 //!     files/  --root: the files of a folder, by `eyewall-files`
 //!     proxy/  --origin: the site's rules for the page cache     origin/
 //! admission/  limits: connections, rates, networks, requests to origins
+//! reload      another configuration in the same process     upgrade/   another process takes over     supervisor   systemd
+//! tls/        certificates for HTTPS, redirects to it
 //! upkeep      a thread for the upkeep of the volume
 //! admin/      purges and status, for operators
 //! ```
@@ -20,11 +23,12 @@
 //! pin is gone.
 //!
 //! # What is absent
-//! HTTPS to clients: keys begin with `http:`, except for requests of trusted proxies. More than eight ranges in one request for a response that isn't
+//! HTTP/3, and client certificates. More than eight ranges in one request for a response that isn't
 //! stored, and ranges of a QUERY, bypass the volume.
 
 mod admin;
 mod admission;
+mod arrival;
 mod body;
 mod error;
 mod fields;
@@ -36,21 +40,29 @@ mod log;
 mod origin;
 mod proxy;
 mod purge;
+mod reload;
 mod reply;
 mod server;
 mod service;
 mod shared;
 mod simple_request;
 mod stop;
+mod supervisor;
+mod tls;
 mod token;
 mod trusted_proxies;
+mod unix_client;
+mod unix_socket;
+mod upgrade;
 mod upkeep;
 mod volume;
 
 pub use error::Error;
 pub use handle::Handle;
 pub use origin::TlsError;
+pub use reload::Reloaded;
 pub use server::{Builder, Server};
+pub use upgrade::{Inherited, Upgraded};
 
 /// The name of this cache in `Cache-Status`.
 const NAME: &str = "Eyewall";

@@ -1,36 +1,47 @@
 //! A server from its start to its end.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use eyewall::Cache;
+use eyewall_tls::clock::{Clock, SystemClock};
+use toml::Spanned;
 
 use super::admin::Admin;
 use super::error::Error;
 use super::handle::Handle;
-use super::listen::{Listening, Sockets};
+use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers, https_port};
 use super::log::Log;
-use super::service::Service;
+use super::reload::{Reloaded, Reloader, Source};
 use super::shared::Shared;
+use super::supervisor::Supervisor;
+use super::upgrade::{Inherited, Successor, Upgrader};
 use super::upkeep::Upkeep;
 use super::volume;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Problem};
 
 /// Starts a server. [`Server::builder`] makes one.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[must_use = "nothing runs before `start` or `run`"]
 pub struct Builder {
     config: Option<Config>,
     cache: Option<Cache>,
+    source: Option<Source>,
+    successor: Option<Successor>,
+    inherited: Option<Inherited>,
+    is_service: bool,
     keeps_broken: bool,
     handles_signals: bool,
+    clock: Option<Arc<dyn Clock>>,
 }
 
 /// A running server. Dropping it ends it as [`Server::stop`] does.
 ///
 /// It has its own threads, so it can be used from a thread with a runtime and from one without.
 pub struct Server {
-    shared: Arc<Shared>,
+    reloader: Arc<Reloader>,
     cache: Cache,
     admin: Option<String>,
     handle: Handle,
@@ -65,16 +76,53 @@ impl Builder {
         self
     }
 
+    /// Where a reload gets the configuration if SIGHUP or the administration asks for one. Without it, they can't reload.
+    /// [`Server::reload`] doesn't need it.
+    pub fn reload_from(mut self, source: impl Fn() -> Result<Config, Vec<Problem>> + Send + Sync + 'static) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+
+    /// How an upgrade, by SIGUSR2 or the administration, starts the process that takes over: the path of a program, and its arguments.
+    /// The program calls [`Inherited::from_parent`] first. Without this, the server can't be upgraded.
+    pub fn successor(mut self, program: PathBuf, arguments: Vec<OsString>) -> Self {
+        self.successor = Some(Successor { program, arguments });
+        self
+    }
+
+    /// Takes over from the process that has started this one: uses its sockets, and tells it how the start ended.
+    pub fn inherit(mut self, inherited: Option<Inherited>) -> Self {
+        self.inherited = inherited;
+        self
+    }
+
+    /// Whether the server is what this process is for. It then tells systemd, or another supervisor with the protocol of `sd_notify`,
+    /// how it is doing, and feeds its watchdog. By default it doesn't.
+    ///
+    /// It also takes the sockets that the supervisor passes (`LISTEN_FDS`), in the place of those that it would bind for the same
+    /// addresses. [`Builder::start`] removes these variables from the environment, so call it before the program has other threads.
+    pub fn service(mut self, is_service: bool) -> Self {
+        self.is_service = is_service;
+        self
+    }
+
     /// Whether a broken volume is an error. By default the server renames it, and creates a new one in its place.
     pub fn keep_broken(mut self, keeps: bool) -> Self {
         self.keeps_broken = keeps;
         self
     }
 
-    /// Whether SIGINT and SIGTERM end the server: the first one gracefully, the second one at once. SIGHUP and SIGUSR1 then don't
-    /// kill the process, either. By default the server handles no signal.
+    /// Whether SIGINT and SIGTERM end the server: the first one gracefully, the second one at once. SIGHUP then reloads the
+    /// configuration ([`Builder::reload_from`]), SIGUSR2 starts a process that takes over ([`Builder::successor`]), and SIGUSR1 doesn't
+    /// kill the process. By default the server handles no signal.
     pub fn signals(mut self, handles: bool) -> Self {
         self.handles_signals = handles;
+        self
+    }
+
+    /// The clock by which certificates are renewed and the keys of session tickets change, for tests. By default it is the system's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
         self
     }
 
@@ -82,35 +130,67 @@ impl Builder {
     ///
     /// # Errors
     /// Each [`Error`] names what could not be opened or bound. Nothing runs then.
-    pub fn start(self) -> Result<Server, Error> {
+    pub fn start(mut self) -> Result<Server, Error> {
+        let mut inherited = self.inherited.take();
+        let supervisor = Supervisor { is_told: self.is_service };
+        let started = self.start_with(inherited.as_mut(), supervisor);
+        match (&started, &inherited) {
+            (Ok((_, has_admin)), Some(inherited)) => inherited.ready(*has_admin),
+            (Err(error), Some(inherited)) => inherited.fail(&error.to_string()),
+            (_, None) => {}
+        }
+        let (server, _) = started?;
+        supervisor.ready("serving");
+        Ok(server)
+    }
+
+    /// Also returns whether it has the administration's socket of the process before.
+    fn start_with(self, inherited: Option<&mut Inherited>, supervisor: Supervisor) -> Result<(Server, bool), Error> {
         let config = match self.config {
             Some(config) => config,
             // This is an error: a configuration needs a site, which has no default.
             None => config::parse("").map_err(Error::Config)?,
         };
+        let (mut inherited_sockets, inherited_admin, memory) = match inherited {
+            Some(inherited) => {
+                (std::mem::take(&mut inherited.sockets), inherited.admin.take(), inherited.memory.take())
+            }
+            None => (Vec::new(), None, None),
+        };
         let cache = match self.cache {
             Some(cache) => cache,
-            None => volume::open(&config.cache, self.keeps_broken)?,
+            None => volume::open(&config.cache, self.keeps_broken, memory)?,
         };
-        let listen: Vec<SocketAddr> = config.server.listen.iter().map(|address| *address.get_ref()).collect();
+        let mut activated = if self.is_service { Activated::from_environment()? } else { Activated::default() };
+        let places = ListenPlace::all(&config.server);
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
-        let shared = Arc::new(Shared::new(config, &cache)?);
-        let sockets = Sockets::bind(&listen, workers)?;
-        let server = &shared.config.server;
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let mut shared = Shared::new(config, &cache, clock)?;
+        let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
+        let server = &config.server;
+        let binding = Binding::of(server, workers);
+        let sockets = Sockets::bind(&places, binding, &mut inherited_sockets, &mut activated)?;
+        activated.check_all_taken()?;
+        shared.begin_tls(https_port(&sockets.tls_addresses()), None)?;
+        // The others belong to addresses that this process doesn't have.
+        drop(inherited_sockets);
+        let (workers, beginnings) = Workers::new(sockets, workers, server.limits.stream_bytes.0)?;
+        let handle = Handle::new();
+        let reloader = Arc::new(Reloader::new(shared, workers, self.source, supervisor));
+        let upgrader = Arc::new(Upgrader::new(Arc::clone(&reloader), cache.clone(), self.successor, handle.clone()));
         let admin = server.admin.as_ref();
-        let admin = admin.map(|settings| Admin::bind(settings.get_ref(), &shared, &cache)).transpose()?;
+        let bind = |settings: &Spanned<_>| Admin::bind(settings.get_ref(), &upgrader, &cache, inherited_admin);
+        let admin = admin.map(bind).transpose()?;
+        let has_admin = admin.as_ref().is_some_and(Admin::is_inherited);
+        upgrader.set_admin(admin.as_ref().map(Admin::socket).transpose().map_err(Error::Start)?);
         let place = admin.as_ref().map(Admin::place);
         let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
         let lines = log.as_ref().map(Log::lines);
-        let upkeep = Upkeep::start(Arc::clone(&shared.pages.store), shared.config.cache.scrub.0)?;
-        let handle = Handle::new();
-        let service = {
-            let shared = Arc::clone(&shared);
-            move || Service::new(&shared)
-        };
-        let listening =
-            Listening::start(sockets, admin, &server.limits, lines.as_ref(), service, &handle, self.handles_signals)?;
-        Ok(Server { admin: place, cache, handle, listening, _upkeep: upkeep, _log: log, shared })
+        let upkeep = Upkeep::start(store, config.cache.scrub.0)?;
+        let listening = Listening::start(beginnings, &upgrader, admin, lines.as_ref(), &handle, self.handles_signals)?;
+        upgrader.own_files();
+        let server = Server { admin: place, cache, handle, listening, _upkeep: upkeep, _log: log, reloader };
+        Ok((server, has_admin))
     }
 
     /// Starts, and waits for the end: [`Builder::start`], then [`Server::wait`]. Only SIGINT and SIGTERM end it, with
@@ -129,9 +209,19 @@ impl Server {
         Builder::default()
     }
 
-    /// The addresses on which it listens, in the order of the configuration, with the real port instead of port 0.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        self.listening.addresses()
+    /// The addresses of the network on which it listens for HTTP, in the order of the configuration, with the real port instead of port 0.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.reloader.workers().addresses()
+    }
+
+    /// The same for HTTPS.
+    pub fn tls_addresses(&self) -> Vec<SocketAddr> {
+        self.reloader.workers().tls_addresses()
+    }
+
+    /// The Unix sockets on which it listens, in the order of the configuration.
+    pub fn unix_sockets(&self) -> Vec<PathBuf> {
+        self.reloader.workers().unix_sockets()
     }
 
     /// The place of its administration: the path of a socket, or a URL.
@@ -139,9 +229,21 @@ impl Server {
         self.admin.as_deref()
     }
 
-    /// Its configuration, with every default filled in.
-    pub fn config(&self) -> &Config {
-        &self.shared.config
+    /// Its present configuration, with every default filled in.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.reloader.shared().config)
+    }
+
+    /// Puts another configuration in force, without losing a request. When this returns, every request that begins has it; requests
+    /// in flight keep the one before. Settings that only a new process can take over stay as they are, and the result names them:
+    /// the volume, the number of workers, the administration, and the access log.
+    ///
+    /// It blocks the thread until all workers have the configuration, which takes milliseconds.
+    ///
+    /// # Errors
+    /// Each [`Error`] names what could not be opened or bound. Nothing has changed then.
+    pub fn reload(&self, config: Config) -> Result<Reloaded, Error> {
+        self.reloader.reload(config)
     }
 
     /// Its volume. The server sees every change that the program makes there.
@@ -154,8 +256,8 @@ impl Server {
         self.handle.clone()
     }
 
-    /// Ends it gracefully: it accepts no more connections, and requests in flight have ten seconds. When this returns, the access
-    /// log has the lines of all requests, and the addresses are free.
+    /// Ends it gracefully: it accepts no more connections, and requests in flight have the time of `drain_timeout`. When this returns,
+    /// the access log has the lines of all requests, and the addresses are free.
     ///
     /// # Errors
     /// As [`Server::wait`].
@@ -172,6 +274,12 @@ impl Server {
     /// [`Error::Start`], if the system gave a worker no runtime.
     pub fn wait(mut self) -> Result<(), Error> {
         self.listening.wait()
+    }
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Builder").field("config", &self.config).finish_non_exhaustive()
     }
 }
 

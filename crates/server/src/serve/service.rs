@@ -2,14 +2,16 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use eyewall_http::reuse;
-use http::header::{ALLOW, AUTHORIZATION};
+use eyewall_page_cache::store::Store;
+use eyewall_tls::acme::HTTP_PATH;
+use http::header::{ALLOW, AUTHORIZATION, STRICT_TRANSPORT_SECURITY};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::admission::{Admission, Refusal};
+use super::arrival::Arrival;
 use super::body::Body;
 use super::files::Files;
 use super::origin::Origins;
@@ -17,7 +19,9 @@ use super::proxy::Proxy;
 use super::proxy::fast_path::FastHit;
 use super::shared::{Shared, SharedSite};
 use super::simple_request::SimpleRequest;
+use super::tls::{Tls, policy};
 use super::trusted_proxies::Forwarded;
+use super::unix_client::is_unix;
 use super::{fields, purge, reply};
 use crate::config::names::Network;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
@@ -36,12 +40,18 @@ pub(crate) struct Service {
 struct Handlers {
     files: Option<Arc<Files>>,
     proxy: Option<Arc<Proxy>>,
+    /// Whether requests without TLS are redirected.
+    redirects: bool,
+    /// The field for browsers that use HTTPS.
+    hsts: Option<HeaderValue>,
 }
 
 impl Service {
-    /// Call it on the worker's thread, which has its own connections to origins.
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        let sites = shared.sites.iter().map(|site| Handlers::new(site, shared)).collect();
+    /// Call it on the worker's thread, which has its own connections to origins. The service before this one, if there is one,
+    /// gives it its connections to the origins that are still the same.
+    pub(crate) fn new(shared: &Arc<Shared>, before: Option<&Self>) -> Self {
+        let before = before.map_or(&[][..], |before| &before.sites);
+        let sites = shared.sites.iter().map(|site| Handlers::new(site, shared, before)).collect();
         let is_limited = shared.admission.is_some() || shared.sites.iter().any(|site| site.admission.is_some());
         Self { shared: Arc::clone(shared), sites, is_limited }
     }
@@ -49,7 +59,8 @@ impl Service {
     /// Whether a client with this address may connect. A trusted proxy may, because its requests are those of its clients.
     pub(crate) fn may_connect(&self, client: IpAddr) -> bool {
         let admission = self.shared.admission.as_ref();
-        admission.is_none_or(|admission| admission.may_connect(client)) || self.trusts(client)
+        let is_proxy = || self.trusts(client) || self.trusts_proxy_header(client);
+        admission.is_none_or(|admission| admission.may_connect(client)) || is_proxy()
     }
 
     /// Whether the real client of a request may have the hit by the fast path for this route. If it may not, [`Service::answer`] refuses it.
@@ -69,15 +80,18 @@ impl Service {
     pub(crate) fn fast_hit(
         &self,
         request: &SimpleRequest<'_>,
+        arrival: &Arrival,
         route: &mut Option<Route>,
         head: &mut Vec<u8>,
     ) -> Option<FastHit<'_>> {
         if route.as_ref().is_none_or(|route| *route.written != *request.host) {
-            *route = Route::of(request.host, &self.shared.by_host);
+            let directed = |route: &Route| self.is_directed(arrival, route.site, request.is_from_trusted_proxy);
+            *route = Route::of(request.host, &self.shared.by_host).filter(directed);
         }
         let route = route.as_ref()?;
         match self.sites.get(route.site)? {
-            Handlers { files: None, proxy: Some(proxy) } => proxy.fast_hit(request, &route.host, head),
+            Handlers { redirects: true, .. } if request.scheme == Scheme::Http => None,
+            Handlers { files: None, proxy: Some(proxy), .. } => proxy.fast_hit(request, &route.host, head),
             Handlers { .. } => None,
         }
     }
@@ -87,9 +101,28 @@ impl Service {
         self.shared.pages.store.notice_loss(value);
     }
 
+    /// Whether bytes of the volume were lost.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.shared.pages.store.has_failed()
+    }
+
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.shared.pages.store
+    }
+
+    /// The certificates, if a site has any.
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.shared.tls.as_deref()
+    }
+
     /// Whether this address is that of a trusted proxy.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
-        Network::any_has(self.trusted_proxies(), address)
+        is_unix(address) || Network::any_has(self.trusted_proxies(), address)
+    }
+
+    /// Whether a PROXY header from this address counts.
+    pub(crate) fn trusts_proxy_header(&self, address: IpAddr) -> bool {
+        is_unix(address) || Network::any_has(&self.shared.config.server.proxy_protocol_from, address)
     }
 
     /// The networks of trusted proxies.
@@ -97,8 +130,15 @@ impl Service {
         &self.shared.config.server.trusted_proxies
     }
 
-    /// Answers a request of the client with this address. Its extensions have the fields of a trusted proxy about its client.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
+    /// Whether a connection may have requests for the site of this number. A trusted proxy speaks for clients of any site.
+    fn is_directed(&self, arrival: &Arrival, site: usize, is_from_trusted_proxy: bool) -> bool {
+        let Shared { by_host, certificate_groups, .. } = &*self.shared;
+        is_from_trusted_proxy || policy::is_directed(arrival, site, certificate_groups, by_host)
+    }
+
+    /// Answers a request of this connection. Its extensions have the fields of a trusted proxy about its client.
+    pub(crate) async fn answer(&self, request: Request<Incoming>, arrival: &Arrival) -> Response<Body> {
+        let client = arrival.client;
         let forwarded = request.extensions().get::<Forwarded>();
         let real_client = forwarded.map_or(client, |forwarded| forwarded.real_client.address);
         if self.is_limited
@@ -113,6 +153,12 @@ impl Service {
             return reply::response(StatusCode::NO_CONTENT, HeaderMap::new(), Body::empty());
         }
         let (mut parts, body) = request.into_parts();
+        if let Some(tls) = self.shared.tls.as_ref().filter(|_| arrival.scheme == Scheme::Http)
+            && parts.uri.path().starts_with(HTTP_PATH)
+            && let Some(answer) = policy::challenge(tls, &parts).await
+        {
+            return answer;
+        }
         if purge::method::is_purge(&parts.method) {
             return purge::method::answer(&self.shared, &parts, client).await;
         }
@@ -124,11 +170,11 @@ impl Service {
             Ok(host) => host,
             Err(error) => return refused(error),
         };
-        let Some((shared_site, handlers)) = self
+        let Some((number, shared_site, handlers)) = self
             .shared
             .by_host
             .number_of(host.name())
-            .and_then(|number| Some((self.shared.sites.get(number)?, self.sites.get(number)?)))
+            .and_then(|number| Some((number, self.shared.sites.get(number)?, self.sites.get(number)?)))
         else {
             return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
         };
@@ -136,13 +182,26 @@ impl Service {
             return refusal.response();
         }
         let site = &shared_site.site;
-        fields::receive(&mut parts.headers, &site.key, parts.extensions.get::<Forwarded>().is_some());
-        let scheme = parts.extensions.get::<Forwarded>().map_or(Scheme::Http, |forwarded| forwarded.scheme);
+        let forwarded = parts.extensions.get::<Forwarded>();
+        if !self.is_directed(arrival, number, forwarded.is_some()) {
+            let words = "the certificate of this connection is not for this host; use a connection of its own";
+            return reply::error(StatusCode::MISDIRECTED_REQUEST, words);
+        }
+        let (scheme, is_trusted) =
+            (forwarded.map_or(arrival.scheme, |forwarded| forwarded.scheme), forwarded.is_some());
+        if handlers.redirects && scheme == Scheme::Http {
+            return policy::redirect(&parts, &host, self.shared.https_port);
+        }
+        fields::receive(&mut parts.headers, &site.key, is_trusted);
         let key = match CacheKey::of(&site.key, &host, scheme, &parts) {
             Ok(key) => key,
             Err(error) => return refused(error),
         };
-        handlers.answer(Request::from_parts(parts, body), key, client).await
+        let mut response = handlers.answer(Request::from_parts(parts, body), key, client).await;
+        if let Some(hsts) = handlers.hsts.as_ref().filter(|_| scheme == Scheme::Https) {
+            response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+        }
+        response
     }
 }
 
@@ -163,15 +222,17 @@ impl Route {
 }
 
 impl Handlers {
-    fn new(shared_site: &SharedSite, shared: &Shared) -> Self {
-        let SharedSite { site, files, origins, is_checked, .. } = shared_site;
-        if let Some(origins) = origins.as_ref().filter(|_| !is_checked.swap(true, Ordering::Relaxed)) {
-            let origins = Origins::new(Arc::clone(origins));
-            tokio::spawn(async move { origins.keep_checking().await });
-        }
-        let proxy =
-            origins.as_ref().map(|origins| Arc::new(Proxy::new(site, Origins::new(Arc::clone(origins)), shared)));
-        Self { files: files.clone(), proxy }
+    fn new(shared_site: &SharedSite, shared: &Shared, before: &[Self]) -> Self {
+        let SharedSite { site, files, origins, .. } = shared_site;
+        let proxy = origins.as_ref().map(|origins| {
+            let mut known = before.iter().filter_map(|before| before.proxy.as_ref()).map(|proxy| proxy.origins());
+            let same = known.find(|known| Arc::ptr_eq(known.site(), origins));
+            let origins = same.map_or_else(|| Arc::new(Origins::new(Arc::clone(origins))), Arc::clone);
+            origins.start_checking();
+            Arc::new(Proxy::new(site, origins, shared))
+        });
+        let (redirects, hsts) = (site.settings.redirects_to_https(), policy::hsts(&site.settings));
+        Self { files: files.clone(), proxy, redirects, hsts }
     }
 
     async fn answer(&self, request: Request<Incoming>, key: CacheKey, client: IpAddr) -> Response<Body> {

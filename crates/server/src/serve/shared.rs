@@ -1,37 +1,57 @@
 //! The state that all workers share: the configuration, the volume, and the state of each site.
+//!
+//! A reload makes another one of it ([`Shared::renewed`]), which may fail and changes nothing else. Everything that a reload can
+//! change has its place here, and everything that can go wrong with it (a file, a folder, a certificate) goes wrong here.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use eyewall::Cache;
 use eyewall_files::FileCache;
+use eyewall_tls::clock::Clock;
+use serde_json::{Value, json};
 use toml::Spanned;
 
 use super::admission::Admission;
 use super::error::Error;
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
+use super::tls::{self, CertificateStatus, Tls, policy};
 use super::token::Token;
-use crate::config::Config;
+use crate::config::names::HostPattern;
+use crate::config::{Config, site};
 use crate::sites::{Site, Sites};
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::store::Store;
 
-/// The state of the whole server.
+/// The state of the whole server, by one configuration.
 pub(crate) struct Shared {
-    pub(crate) config: Config,
+    pub(crate) config: Arc<Config>,
     /// The sites of the configuration, ready to use.
     pub(crate) by_host: Sites,
     /// Their sources, in the order of the configuration.
     pub(crate) sites: Vec<SharedSite>,
+    /// The same ones for all configurations of a server, so that requests in flight and their followers live on.
     pub(crate) pages: Arc<Pages>,
     /// The limits for the requests of clients to any site.
     pub(crate) admission: Option<Admission>,
+    files: FileCache,
     /// The longest `stale_when_unreachable` of all sites. The cache keeps a stale response at least this long.
     pub(crate) stale_when_unreachable: Duration,
     /// The token that allows a `PURGE`, as an alternative to an address in `purge_from`.
     pub(crate) purge_token: Option<Token>,
+    /// The token that requests to the administration must have; `None` if every client that can connect has access.
+    pub(crate) admin_token: Option<Token>,
+    /// The certificates, once they are loaded, if a site has any.
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// Which sites share certificates.
+    pub(crate) certificate_groups: Vec<Option<usize>>,
+    /// The port for redirects to HTTPS, once it is bound.
+    pub(crate) https_port: Option<u16>,
+    /// The clock of certificates and of the keys of session tickets.
+    clock: Arc<dyn Clock>,
 }
 
 /// The sources of a site's responses.
@@ -40,47 +60,146 @@ pub(crate) struct SharedSite {
     pub(crate) files: Option<Arc<Files>>,
     pub(crate) origins: Option<Arc<OriginSite>>,
     pub(crate) admission: Option<Admission>,
-    /// Whether a worker checks the origins already; one is enough.
-    pub(crate) is_checked: AtomicBool,
 }
 
 impl Shared {
     /// # Errors
     /// [`Error::Root`], if a folder can't be served, [`Error::Tls`], and [`Error::TokenFile`].
-    pub(crate) fn new(config: Config, cache: &Cache) -> Result<Self, Error> {
+    pub(crate) fn new(config: Config, cache: &Cache, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let store = Arc::new(Store::new(cache.clone()));
-        let files = FileCache::new(cache.clone());
+        let (files, pages) = (FileCache::new(cache.clone()), Arc::new(Pages::new(store, None)));
+        Self::with(config, files, pages, clock, (None, &[]))
+    }
+
+    /// The state by another configuration. Origins whose settings are the same are the same ones, with their health. Others take
+    /// over what is known of the health of their addresses.
+    ///
+    /// # Errors
+    /// As [`Shared::new`].
+    pub(crate) fn renewed(&self, config: Config) -> Result<Self, Error> {
+        let (files, pages, clock) = (self.files.clone(), Arc::clone(&self.pages), Arc::clone(&self.clock));
+        Self::with(config, files, pages, clock, (self.admission.as_ref(), &self.sites))
+    }
+
+    fn with(
+        config: Config,
+        files: FileCache,
+        pages: Arc<Pages>,
+        clock: Arc<dyn Clock>,
+        (admission, known_sites): (Option<&Admission>, &[SharedSite]),
+    ) -> Result<Self, Error> {
+        let mut before: Vec<&SharedSite> = known_sites.iter().collect();
         let by_host = Sites::of(&config.sites);
-        let sites = by_host.iter().map(|site| SharedSite::new(site, &files)).collect::<Result<_, _>>()?;
+        let renewed = |site| SharedSite::new(site, &files, &mut before, known_sites);
+        let sites = by_host.iter().map(renewed).collect::<Result<_, _>>()?;
         let windows = config.sites.iter().map(|site| site.cache.stale_when_unreachable.0);
         let stale_when_unreachable = windows.max().unwrap_or_default();
-        let pages = Arc::new(Pages::new(store, None));
-        let purge_token = config
-            .server
-            .purge_token_file
-            .as_ref()
-            .map(Spanned::get_ref)
-            .map(|path| Token::read(path).map_err(|source| Error::TokenFile { path: path.clone(), source }));
-        let admission = Admission::of_server(&config.server.limits, None);
-        let purge_token = purge_token.transpose()?;
-        Ok(Self { config, by_host, sites, pages, admission, stale_when_unreachable, purge_token })
+        let purge_token = config.server.purge_token_file.as_ref().map(Spanned::get_ref);
+        let admin = config.server.admin.as_ref().map(Spanned::get_ref).filter(|admin| admin.listen.is_some());
+        let admin_token = admin.and_then(|admin| admin.token_file.as_ref()).map(Spanned::get_ref);
+        Ok(Self {
+            purge_token: purge_token.map(|path| token(path)).transpose()?,
+            admin_token: admin_token.map(|path| token(path)).transpose()?,
+            admission: Admission::of_server(&config.server.limits, admission),
+            certificate_groups: policy::certificate_groups(&config),
+            config: Arc::new(config),
+            by_host,
+            sites,
+            pages,
+            files,
+            stale_when_unreachable,
+            tls: None,
+            https_port: None,
+            clock,
+        })
+    }
+
+    /// Loads the certificates, and starts the threads that keep them up, unless the state `before` has the same ones. Call it once
+    /// the addresses are bound, since an authority may ask for a challenge at once.
+    ///
+    /// # Errors
+    /// Those of [`Tls::start`].
+    pub(crate) fn begin_tls(&mut self, https_port: Option<u16>, before: Option<&Self>) -> Result<(), Error> {
+        self.https_port = https_port;
+        self.tls = match before.filter(|before| tls::has_same_settings(&before.config, &self.config)) {
+            Some(before) => before.tls.clone(),
+            None => Tls::start(&self.config, &self.clock)?.map(Arc::new),
+        };
+        Ok(())
+    }
+
+    /// Ends what only this configuration does by itself, now that `next` is in force.
+    pub(crate) fn retire(&self, next: &Self) {
+        for origins in self.sites.iter().filter_map(|site| site.origins.as_ref()) {
+            let mut kept = next.sites.iter().filter_map(|site| site.origins.as_ref());
+            if !kept.any(|kept| Arc::ptr_eq(kept, origins)) {
+                origins.retire();
+            }
+        }
+        if let Some(tls) = &self.tls
+            && !next.tls.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, tls))
+        {
+            tls.retire();
+        }
+    }
+
+    /// The certificates of the site of this number.
+    pub(crate) fn certificates(&self, site: usize) -> Vec<CertificateStatus> {
+        self.tls.as_ref().map(|tls| tls.status(site)).unwrap_or_default()
     }
 }
 
 impl SharedSite {
-    fn new(site: &Arc<Site>, cache: &FileCache) -> Result<Self, Error> {
-        let files = site.settings.root.as_ref().map(Spanned::get_ref).map(|path| {
-            let files = Files::open(path, cache, files::options(&site.settings));
-            files.map(Arc::new).map_err(|source| Error::Root { path: path.clone(), source })
-        });
-        let origins = (!site.settings.origins.is_empty())
-            .then(|| OriginSite::new(Settings::of(&site.settings)).map(Arc::new).map_err(Error::Tls));
-        Ok(Self {
-            site: Arc::clone(site),
-            files: files.transpose()?,
-            origins: origins.transpose()?,
-            admission: Admission::of_site(&site.settings.limits, None),
-            is_checked: AtomicBool::new(false),
-        })
+    /// Takes what stays the same from one of the sites `before`, and removes that one. The site of `known_sites` with the same hosts
+    /// gives it the buckets of its clients.
+    fn new(site: &Arc<Site>, cache: &FileCache, before: &mut Vec<&Self>, known_sites: &[Self]) -> Result<Self, Error> {
+        let files = match &site.settings.root {
+            Some(root) => Some(open(root.get_ref(), &site.settings, cache, before)?),
+            None => None,
+        };
+        let origins = (!site.settings.origins.is_empty()).then(|| origins(&site.settings, before));
+        let same = |known: &&Self| hosts(&known.site.settings).eq(hosts(&site.settings));
+        let admission = known_sites.iter().find(same).and_then(|known| known.admission.as_ref());
+        let admission = Admission::of_site(&site.settings.limits, admission);
+        Ok(Self { site: Arc::clone(site), files, origins: origins.transpose()?, admission })
     }
+}
+
+fn token(path: &Path) -> Result<Token, Error> {
+    Token::read(path).map_err(|source| Error::TokenFile { path: path.to_owned(), source })
+}
+
+/// Opens a folder, unless a site before has the same one: that one knows which files it has.
+fn open(root: &Path, site: &site::Site, cache: &FileCache, before: &[&SharedSite]) -> Result<Arc<Files>, Error> {
+    let failed = |source: io::Error| Error::Root { path: root.to_owned(), source };
+    let options = files::options(site);
+    let mut known = before.iter().filter_map(|before| before.files.as_ref());
+    if let Some(files) = known.find(|files| files.serves(root, &options)) {
+        return Ok(Arc::clone(files));
+    }
+    Files::open(root, cache, options).map(Arc::new).map_err(failed)
+}
+
+fn origins(site: &site::Site, before: &mut Vec<&SharedSite>) -> Result<Arc<OriginSite>, Error> {
+    // The file of certificates may have changed.
+    let reads_files = site.origin_settings().tls.is_some_and(|tls| tls.get_ref().ca_file.is_some());
+    let asked = asked_origins(site);
+    let same = before.iter().position(|before| !reads_files && asked_origins(&before.site.settings) == asked);
+    if let Some(origins) = same.and_then(|same| before.remove(same).origins.clone()) {
+        return Ok(origins);
+    }
+    let origins = OriginSite::new(Settings::of(site)).map_err(Error::Tls)?;
+    for known in before.iter().filter_map(|before| before.origins.as_ref()) {
+        origins.take_over(known);
+    }
+    Ok(Arc::new(origins))
+}
+
+fn hosts(site: &site::Site) -> impl Iterator<Item = &HostPattern> {
+    site.hosts.iter().map(Spanned::get_ref)
+}
+
+/// All settings of a site's origins.
+fn asked_origins(site: &site::Site) -> Value {
+    json!([site.origins, site.origin_settings(), site.limits.of_origins()])
 }

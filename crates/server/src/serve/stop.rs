@@ -5,6 +5,8 @@
 pub(crate) enum Stop {
     /// Accept.
     NotYet,
+    /// A new process accepts now, from the same sockets. Answer what the connections still ask, and close them.
+    HandedOver,
     /// Accept no more, and let requests in flight end.
     InOrder,
     /// Drop everything.

@@ -11,7 +11,9 @@ use http::header::HOST;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
+use super::arrival::Arrival;
 use super::simple_request::SimpleRequest;
+use super::unix_client::is_unix;
 use crate::config::names::Network;
 use crate::key::Scheme;
 
@@ -38,16 +40,17 @@ pub(crate) struct RealClient {
     pub(crate) is_known: bool,
 }
 
-/// Applies the fields of a trusted proxy, which has this address: the request is now for the host that it names. Its other values
+/// Applies the fields of a trusted proxy, which has this connection: the request is now for the host that it names. Its other values
 /// become an extension of the request. Returns the real client.
-pub(crate) fn apply<B>(trusted: &[Network], proxy: IpAddr, request: &mut Request<B>) -> IpAddr {
+pub(crate) fn apply<B>(trusted: &[Network], arrival: &Arrival, request: &mut Request<B>) -> IpAddr {
+    let proxy = arrival.client;
     let fields = request.headers();
     let chain: Vec<&[u8]> = fields.get_all(X_FORWARDED_FOR).iter().map(HeaderValue::as_bytes).collect();
     let real_client = real_client(trusted, proxy, chain.iter().rev().copied());
     let chain = HeaderValue::from_bytes(&chain.join(&b", "[..])).ok().filter(|chain| !chain.is_empty());
     let told = last_value(fields, &X_FORWARDED_PROTO).map(scheme_of);
-    let scheme =
-        told.unwrap_or_else(|| request.uri().scheme_str().map_or(Scheme::Http, |name| scheme_of(name.as_bytes())));
+    let of_target = || request.uri().scheme_str().map(|name| scheme_of(name.as_bytes()));
+    let scheme = told.or_else(of_target).unwrap_or(arrival.scheme);
     let named = last_value(fields, &X_FORWARDED_HOST).and_then(|host| HeaderValue::from_bytes(host).ok());
     let authority = request.uri().authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
     // The parser of hosts refuses a request with two hosts, and one whose target is only a host.
@@ -71,7 +74,8 @@ pub(crate) fn apply_to_simple(trusted: &[Network], proxy: IpAddr, request: &mut 
     if let Some(host) = request.last_field(X_FORWARDED_HOST.as_str()).and_then(last_of) {
         request.host = host;
     }
-    request.scheme = request.last_field(X_FORWARDED_PROTO.as_str()).and_then(last_of).map_or(Scheme::Http, scheme_of);
+    let told = request.last_field(X_FORWARDED_PROTO.as_str()).and_then(last_of);
+    request.scheme = told.map_or(request.scheme, scheme_of);
     real_client(trusted, proxy, request.values_from_the_last(X_FORWARDED_FOR.as_str())).address
 }
 
@@ -81,7 +85,7 @@ fn real_client<'a>(trusted: &[Network], proxy: IpAddr, values: impl Iterator<Ite
     for name in values.flat_map(|value| value.rsplit(|byte| *byte == b',')) {
         match address_of(name) {
             // A loopback address in the field is not an address of this machine.
-            Some(named) if !named.is_loopback() || address.is_loopback() => address = named,
+            Some(named) if !named.is_loopback() || address.is_loopback() || is_unix(address) => address = named,
             // `unknown`, the path of a socket, nothing at all.
             _ => return RealClient { address, is_known: false },
         }
@@ -100,6 +104,7 @@ fn address_of(name: &[u8]) -> Option<IpAddr> {
         .or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()))
         .ok()
         .map(|address| address.to_canonical())
+        .filter(|address| !address.is_unspecified())
 }
 
 fn scheme_of(name: &[u8]) -> Scheme {
@@ -131,7 +136,7 @@ mod tests {
         let request = Request::builder().uri(target).header("host", "proxy.example");
         let request = fields.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let mut request = request.body(()).unwrap();
-        let real_client = apply(&trusted(), PROXY.parse().unwrap(), &mut request);
+        let real_client = apply(&trusted(), &Arrival::clear(PROXY.parse().unwrap()), &mut request);
         let forwarded = request.extensions().get::<Forwarded>().unwrap().clone();
         assert_eq!(real_client, forwarded.real_client.address);
         (request, forwarded)

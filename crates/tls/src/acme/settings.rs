@@ -53,6 +53,16 @@ impl AcmeSettings {
     }
 }
 
+impl AcmeSettings {
+    /// Checks these settings for these sets of names, as [`Acme::start`](super::Acme::start) does. Reads no file.
+    ///
+    /// # Errors
+    /// [`AcmeError::Setting`], for the first fault.
+    pub fn check(&self, sets: &[Vec<String>]) -> Result<(), AcmeError> {
+        check(self, sets).map(|_| ())
+    }
+}
+
 /// Names an account that the operator has with the authority otherwise.
 #[derive(Clone)]
 pub struct ExternalAccount {

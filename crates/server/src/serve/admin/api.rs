@@ -15,10 +15,11 @@ use serde_json::json;
 use super::purge_request;
 use super::status::Status;
 use crate::serve::body::Body;
+use crate::serve::error::Error;
 use crate::serve::purge::purge;
 use crate::serve::reply;
 use crate::serve::shared::Shared;
-use crate::serve::token::Token;
+use crate::serve::upgrade::Upgrader;
 
 /// The longest body of a request.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -27,11 +28,9 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The interface of the administration, and its access check.
 pub(super) struct Api {
-    shared: Arc<Shared>,
+    upgrader: Arc<Upgrader>,
     cache: Cache,
     started: Instant,
-    /// The token that requests must have; `None` if every client that can connect has access.
-    token: Option<Token>,
 }
 
 /// The reason for which a request is refused.
@@ -61,8 +60,8 @@ impl Refusal {
 }
 
 impl Api {
-    pub(super) fn new(shared: Arc<Shared>, cache: Cache, token: Option<Token>) -> Self {
-        Self { shared, cache, started: Instant::now(), token }
+    pub(super) fn new(upgrader: Arc<Upgrader>, cache: Cache) -> Self {
+        Self { upgrader, cache, started: Instant::now() }
     }
 
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
@@ -74,42 +73,48 @@ impl Api {
 
     async fn answer_or_refuse(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
-        self.admit(&parts)?;
+        let shared = self.upgrader.reloader.shared();
+        admit(&shared, &parts)?;
         match (parts.uri.path(), parts.method) {
-            ("/purge", Method::POST) => self.purge(body).await,
-            ("/purge", _) => Err(Refusal::not_allowed("POST")),
-            ("/status", Method::GET | Method::HEAD) => self.status().await,
+            ("/purge", Method::POST) => self.purge(&shared, body).await,
+            ("/reload", Method::POST) => self.reload().await,
+            ("/upgrade", Method::POST) => self.upgrade().await,
+            ("/purge" | "/reload" | "/upgrade", _) => Err(Refusal::not_allowed("POST")),
+            ("/status", Method::GET | Method::HEAD) => self.status(shared).await,
             ("/status", _) => Err(Refusal::not_allowed("GET, HEAD")),
-            _ => Err(Refusal::new(StatusCode::NOT_FOUND, "the addresses are POST /purge and GET /status")),
+            _ => Err(Refusal::new(
+                StatusCode::NOT_FOUND,
+                "the addresses are POST /purge, POST /reload, POST /upgrade and GET /status",
+            )),
         }
     }
 
-    /// Refuses requests of pages in a browser, and requests without the token.
-    fn admit(&self, request: &Parts) -> Result<(), Refusal> {
-        if request.headers.contains_key(ORIGIN) {
-            return Err(Refusal::new(
-                StatusCode::FORBIDDEN,
-                "the request has an Origin: pages in a browser have no access",
-            ));
-        }
-        if self.token.as_ref().is_none_or(|token| token.is_shown_by(&request.headers)) {
-            return Ok(());
-        }
-        let words = "send the token of the configuration's `token_file`, as Authorization: Bearer TOKEN";
-        Err(Refusal { field: Some((WWW_AUTHENTICATE, "Bearer")), ..Refusal::new(StatusCode::UNAUTHORIZED, words) })
-    }
-
-    async fn purge(&self, body: Incoming) -> Result<Response<Body>, Refusal> {
+    async fn purge(&self, shared: &Arc<Shared>, body: Incoming) -> Result<Response<Body>, Refusal> {
         let body = whole(body).await?;
         let purge_request = purge_request::read(&body).map_err(|words| Refusal::new(StatusCode::BAD_REQUEST, words))?;
-        match purge(&self.shared, purge_request).await {
+        match purge(shared, purge_request).await {
             Ok(report) => Ok(reply::json(StatusCode::OK, &report)),
             Err(error) => Err(Refusal::new(error.status(), error.to_string())),
         }
     }
 
-    async fn status(&self) -> Result<Response<Body>, Refusal> {
-        let (shared, cache, uptime) = (Arc::clone(&self.shared), self.cache.clone(), self.started.elapsed());
+    async fn reload(&self) -> Result<Response<Body>, Refusal> {
+        match Arc::clone(&self.upgrader.reloader).reload_from_source().await {
+            Ok(reloaded) => Ok(reply::json(StatusCode::OK, &reloaded)),
+            Err(error @ Error::NoSource) => Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, error.to_string())),
+            Err(error) => Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())),
+        }
+    }
+
+    async fn upgrade(&self) -> Result<Response<Body>, Refusal> {
+        match Arc::clone(&self.upgrader).upgrade().await {
+            Ok(upgraded) => Ok(reply::json(StatusCode::OK, &upgraded)),
+            Err(error) => Err(Refusal::new(StatusCode::CONFLICT, error.to_string())),
+        }
+    }
+
+    async fn status(&self, shared: Arc<Shared>) -> Result<Response<Body>, Refusal> {
+        let (cache, uptime) = (self.cache.clone(), self.started.elapsed());
         let looking = tokio::task::spawn_blocking(move || Status::of(&shared, &cache, uptime));
         match looking.await {
             Ok(Ok(status)) => Ok(reply::json(StatusCode::OK, &status)),
@@ -120,6 +125,21 @@ impl Api {
             }
         }
     }
+}
+
+/// Refuses requests of pages in a browser, and requests without the token.
+fn admit(shared: &Shared, request: &Parts) -> Result<(), Refusal> {
+    if request.headers.contains_key(ORIGIN) {
+        return Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "the request has an Origin: pages in a browser have no access",
+        ));
+    }
+    if shared.admin_token.as_ref().is_none_or(|token| token.is_shown_by(&request.headers)) {
+        return Ok(());
+    }
+    let words = "send the token of the configuration's `token_file`, as Authorization: Bearer TOKEN";
+    Err(Refusal { field: Some((WWW_AUTHENTICATE, "Bearer")), ..Refusal::new(StatusCode::UNAUTHORIZED, words) })
 }
 
 /// Reads a request's body, within a limit and a timeout.

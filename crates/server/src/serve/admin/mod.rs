@@ -1,16 +1,17 @@
 //! Administration of a running server: JSON over HTTP/1.1, at a Unix socket or a loopback address.
 //!
 //! ```text
-//! door     a socket that only its owner may open, or a loopback address with a token               socket, ../token
+//! door     a socket that only its owner may open, or a loopback address with a token               ../unix_socket, ../shared
 //!   api    checks access, and dispatches
 //!     POST /purge    a purge request in JSON                                                            purge_request
+//!     POST /upgrade  starts another process, which takes over
+//!     POST /reload   puts the configuration file in force that is there now
 //!     GET  /status   how the server and its volume are doing                                        status
 //! ```
 //! It runs on the thread that waits for signals, so it answers even if the workers are busy. A refusal is `{"error": words}`.
 
 mod api;
 mod purge_request;
-mod socket;
 mod status;
 
 use std::convert::Infallible;
@@ -18,6 +19,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -28,15 +30,18 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
-use super::shared::Shared;
-use super::token::Token;
+use super::unix_socket::{self, SocketFile};
+use super::upgrade::{AdminPlace, AdminSocket, InheritedAdmin, Upgrader};
 use crate::config::settings;
 use crate::serve::error::Error;
 use api::Api;
-use socket::SocketFile;
 
+/// Only the owner may open the socket, because opening it gives access to the administration.
+const SOCKET_MODE: u32 = 0o600;
+/// How many connections may wait to be accepted.
+const BACKLOG: i32 = 64;
 /// The most connections at once; more wait.
 const CONNECTIONS_MAX: usize = 64;
 /// The timeout for a request's head; it also ends idle connections.
@@ -47,6 +52,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The administration, bound and not yet open.
 pub(crate) struct Admin {
     door: Door,
+    place: AdminPlace,
+    is_inherited: bool,
     api: Api,
 }
 
@@ -60,19 +67,54 @@ impl Admin {
     /// Binds the socket or the address of the configuration, which has exactly one of them; port 0 takes a free port.
     ///
     /// # Errors
-    /// [`Error::Admin`] and [`Error::TokenFile`].
-    pub(crate) fn bind(settings: &settings::Admin, shared: &Arc<Shared>, cache: &Cache) -> Result<Self, Error> {
-        let mut token = None;
-        if let (Some(_), Some(path)) = (&settings.listen, &settings.token_file) {
-            let path = path.get_ref();
-            token = Some(Token::read(path).map_err(|source| Error::TokenFile { path: path.clone(), source })?);
-        }
-        let door = match (&settings.socket, &settings.listen) {
-            (Some(path), _) => Door::of_socket(path.get_ref()),
-            (None, Some(address)) => Door::of_address(*address.get_ref()),
-            (None, None) => Err(Error::Admin { place: String::new(), source: io::ErrorKind::InvalidInput.into() }),
+    /// [`Error::Admin`].
+    ///
+    /// A socket that the process before has handed over is taken, if it is the same.
+    pub(crate) fn bind(
+        settings: &settings::Admin,
+        upgrader: &Arc<Upgrader>,
+        cache: &Cache,
+        inherited: Option<InheritedAdmin>,
+    ) -> Result<Self, Error> {
+        let place = match (&settings.socket, &settings.listen) {
+            (Some(path), _) => AdminPlace::Socket(path.get_ref().clone()),
+            (None, Some(address)) => AdminPlace::Address(*address.get_ref()),
+            (None, None) => {
+                return Err(Error::Admin { place: String::new(), source: io::ErrorKind::InvalidInput.into() });
+            }
         };
-        Ok(Self { door: door?, api: Api::new(Arc::clone(shared), cache.clone(), token) })
+        let inherited = inherited.filter(|inherited| inherited.place == place);
+        let is_inherited = inherited.is_some();
+        let door = match (&place, inherited) {
+            (AdminPlace::Socket(path), None) => Door::of_socket(path),
+            (AdminPlace::Address(address), None) => Door::of_address(*address),
+            (_, Some(inherited)) => Door::of_inherited(inherited),
+        };
+        let door = door.map_err(|source| {
+            let place = match &place {
+                AdminPlace::Socket(path) => path.display().to_string(),
+                AdminPlace::Address(address) => address.to_string(),
+            };
+            Error::Admin { place, source }
+        })?;
+        Ok(Self { door, place, is_inherited, api: Api::new(Arc::clone(upgrader), cache.clone()) })
+    }
+
+    /// Whether the process before had its socket.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.is_inherited
+    }
+
+    /// Its socket, for a process that takes over.
+    ///
+    /// # Errors
+    /// The system's, if there is no descriptor for it.
+    pub(crate) fn socket(&self) -> io::Result<AdminSocket> {
+        let (listener, is_handed_over) = match &self.door {
+            Door::Socket { listener, file } => (listener.try_clone()?.into(), Arc::clone(file.is_handed_over())),
+            Door::Address { listener, .. } => (listener.try_clone()?.into(), Arc::default()),
+        };
+        Ok(AdminSocket { place: self.place.clone(), listener, is_handed_over })
     }
 
     /// The path of the socket, or a URL.
@@ -83,14 +125,14 @@ impl Admin {
         }
     }
 
-    /// Answers from now on, until the current runtime ends.
+    /// Answers until `ending` says true. The last requests are answered then; the receivers are dropped after them.
     ///
     /// # Errors
     /// The system's, if it can't wait for a socket.
     ///
     /// # Panics
     /// Outside of a runtime.
-    pub(crate) fn start(self) -> io::Result<()> {
+    pub(crate) fn start(self, ending: watch::Receiver<bool>) -> io::Result<()> {
         let api = Arc::new(self.api);
         match self.door {
             Door::Socket { listener, file } => {
@@ -98,12 +140,17 @@ impl Admin {
                 tokio::spawn(async move {
                     // Dropping it removes the file.
                     let _file = file;
-                    answer(move |context| listener.poll_accept(context).map_ok(|(stream, _)| stream), api).await;
+                    answer(move |context| listener.poll_accept(context).map_ok(|(stream, _)| stream), api, ending)
+                        .await;
                 });
             }
             Door::Address { listener, .. } => {
                 let listener = TcpListener::from_std(listener)?;
-                tokio::spawn(answer(move |context| listener.poll_accept(context).map_ok(|(stream, _)| stream), api));
+                tokio::spawn(answer(
+                    move |context| listener.poll_accept(context).map_ok(|(stream, _)| stream),
+                    api,
+                    ending,
+                ));
             }
         }
         Ok(())
@@ -111,36 +158,54 @@ impl Admin {
 }
 
 impl Door {
-    fn of_socket(path: &Path) -> Result<Self, Error> {
-        let (listener, file) =
-            socket::listen(path).map_err(|source| Error::Admin { place: path.display().to_string(), source })?;
-        Ok(Self::Socket { listener, file })
+    fn of_socket(path: &Path) -> io::Result<Self> {
+        let (socket, file) = unix_socket::listen(path, SOCKET_MODE, BACKLOG)?;
+        Ok(Self::Socket { listener: socket.into(), file })
     }
 
-    fn of_address(address: SocketAddr) -> Result<Self, Error> {
-        let bind = || {
-            let listener = std::net::TcpListener::bind(address)?;
-            listener.set_nonblocking(true)?;
-            let bound = listener.local_addr()?;
-            Ok(Self::Address { listener, bound })
-        };
-        bind().map_err(|source| Error::Admin { place: address.to_string(), source })
+    fn of_address(address: SocketAddr) -> io::Result<Self> {
+        let listener = std::net::TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let bound = listener.local_addr()?;
+        Ok(Self::Address { listener, bound })
+    }
+
+    fn of_inherited(inherited: InheritedAdmin) -> io::Result<Self> {
+        let InheritedAdmin { place, listener } = inherited;
+        match place {
+            AdminPlace::Socket(path) => {
+                Ok(Self::Socket { listener: listener.into(), file: SocketFile::inherited(&path)? })
+            }
+            AdminPlace::Address(_) => {
+                let listener = std::net::TcpListener::from(listener);
+                let bound = listener.local_addr()?;
+                Ok(Self::Address { listener, bound })
+            }
+        }
     }
 }
 
 /// Answers all clients.
-async fn answer<S>(accept: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>, api: Arc<Api>)
-where
+async fn answer<S>(
+    accept: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>,
+    api: Arc<Api>,
+    mut ending: watch::Receiver<bool>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     // The semaphore is never closed.
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        match poll_fn(&accept).await {
+        let accepted = tokio::select! {
+            biased;
+            () = ended(&mut ending) => return,
+            accepted = poll_fn(&accept) => accepted,
+        };
+        match accepted {
             Ok(stream) => {
-                let api = Arc::clone(&api);
+                let (api, ending) = (Arc::clone(&api), ending.clone());
                 tokio::spawn(async move {
-                    serve(stream, api).await;
+                    serve(stream, api, ending).await;
                     drop(place);
                 });
             }
@@ -152,14 +217,31 @@ where
     }
 }
 
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, api: Arc<Api>) {
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    api: Arc<Api>,
+    mut ending: watch::Receiver<bool>,
+) {
     let answer = service_fn(move |request| {
         let api = Arc::clone(&api);
         async move { Ok::<_, Infallible>(api.answer(request).await) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    if let Err(error) = builder.serve_connection(TokioIo::new(stream), answer).await {
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = ended(&mut ending) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
         tracing::debug!(%error, "a connection to the administration ended early");
     }
+}
+
+async fn ended(ending: &mut watch::Receiver<bool>) {
+    // An error means that the server is gone.
+    let _ = ending.wait_for(|ends| *ends).await;
 }

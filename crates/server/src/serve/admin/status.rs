@@ -6,6 +6,7 @@ use eyewall::{Cache, Stats};
 use serde::Serialize;
 
 use crate::serve::shared::{Shared, SharedSite};
+use crate::serve::tls::CertificateStatus;
 use crate::warnings;
 
 /// The state of the server.
@@ -36,6 +37,8 @@ struct SiteStatus {
     aliases: Vec<String>,
     root: Option<String>,
     origins: Vec<String>,
+    /// For HTTPS.
+    certificates: Vec<CertificateStatus>,
 }
 
 impl Status {
@@ -48,7 +51,12 @@ impl Status {
             version: env!("CARGO_PKG_VERSION"),
             process: std::process::id(),
             uptime_seconds: uptime.as_secs(),
-            sites: shared.sites.iter().map(SiteStatus::of).collect(),
+            sites: shared
+                .sites
+                .iter()
+                .enumerate()
+                .map(|(number, site)| SiteStatus::of(site, shared.certificates(number)))
+                .collect(),
             flights: shared.pages.in_flight(),
             volume: Volume::of(cache)?,
         })
@@ -64,13 +72,14 @@ impl Volume {
 }
 
 impl SiteStatus {
-    fn of(site: &SharedSite) -> Self {
+    fn of(site: &SharedSite, certificates: Vec<CertificateStatus>) -> Self {
         let settings = &site.site.settings;
         Self {
             hosts: settings.hosts.iter().map(|host| host.get_ref().to_string()).collect(),
             aliases: settings.aliases.iter().map(|alias| alias.get_ref().to_string()).collect(),
             root: settings.root.as_ref().map(|root| root.get_ref().display().to_string()),
             origins: settings.origins.iter().map(|url| url.get_ref().to_string()).collect(),
+            certificates,
         }
     }
 }

@@ -39,6 +39,12 @@ impl Files {
         Ok(Self { folder: Folder::open(root, files, options)? })
     }
 
+    /// Whether it serves this folder, with these options.
+    pub(crate) fn serves(&self, root: &Path, options: &FolderOptions) -> bool {
+        let is_same = std::path::absolute(root).is_ok_and(|root| root == self.folder.root());
+        is_same && self.folder.options() == options && root.is_dir()
+    }
+
     /// Answers a GET or a HEAD of a site without origins.
     pub(crate) async fn answer(&self, request: &Parts) -> Response<Body> {
         match self.find_answer(request).await {

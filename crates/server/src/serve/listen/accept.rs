@@ -1,17 +1,21 @@
 //! Accepts connections until the server stops, and then the ones that the kernel has accepted already.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use rustix::io::Errno;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, watch};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::common::Common;
-use super::connection;
+use super::connection_state::FIRST_REQUEST;
+use super::listener::{Accepted, Layers, LayersCell, Listener};
+use super::proxy_protocol::{self, HeaderError};
+use super::{connection, handshake};
 use crate::serve::admission::Entered;
 use crate::serve::stop::Stop;
 
@@ -19,16 +23,22 @@ use crate::serve::stop::Stop;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How often that is logged, at most.
 const TOLD_EVERY: Duration = Duration::from_mins(1);
+/// When a connection that could not be accepted was logged.
+static LOGGED: AtomicU64 = AtomicU64::new(0);
+/// The same of the limit for connections.
+static FULL_LOGGED: AtomicU64 = AtomicU64::new(0);
 /// How often a stopping server waits for descriptors.
 const DRAIN_TRIES: u32 = 40;
 
 /// The state of a connection, which lives as long as the connection.
 #[derive(Clone)]
 pub(super) struct Served {
-    pub(super) common: Arc<Common>,
+    pub(super) common: Arc<ArcSwap<Common>>,
     pub(super) stopping: watch::Receiver<Stop>,
     /// When the last of these is dropped, all connections have ended.
     pub(super) alive: mpsc::Sender<()>,
+    /// A reload may change them.
+    pub(super) layers: Arc<LayersCell>,
 }
 
 /// The reason for which there is no connection.
@@ -72,37 +82,93 @@ impl Lack {
 
 impl Served {
     /// Accepts a connection. While there are as many as there may be, idle ones make room first.
-    async fn accept_within_limit(&self, listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
-        let Common { connections, limits, .. } = &*self.common;
-        while connections.counts.is_full(limits.connections.map(|max| max.0)) {
-            if should_log() {
+    async fn accept_within_limit(&self, listener: &Listener) -> io::Result<Accepted> {
+        while self.is_full() {
+            if should_log(&FULL_LOGGED) {
                 tracing::warn!(
                     "there are as many connections as `connections` of [server.limits] allows; closing the ones that have been idle for longest (logged once a minute)"
                 );
             }
-            connections.make_room();
+            self.common.load().connections.make_room();
             tokio::time::sleep(PAUSE).await;
         }
         listener.accept().await
     }
 
-    fn serve(&self, stream: TcpStream, peer: SocketAddr) {
-        let Some(entered) = self.enter(peer.ip()) else { return };
-        let Self { common, stopping, alive } = self.clone();
-        tokio::spawn(async move {
-            connection::serve(stream, common, stopping).await;
-            drop((entered, alive));
-        });
+    fn is_full(&self) -> bool {
+        let common = self.common.load();
+        common.connections.counts.is_full(common.limits.connections.map(|max| max.0))
+    }
+
+    fn serve(&self, accepted: Accepted) {
+        let Ok(peer) = accepted.peer() else { return };
+        // A task for each kind of stream, so that none has to look which it is.
+        match accepted {
+            Accepted::Tcp(stream) => {
+                // A failure only costs a delay.
+                let _ = stream.set_nodelay(true);
+                self.spawn(stream, peer);
+            }
+            Accepted::Unix(stream) => self.spawn(stream, peer),
+        }
+    }
+
+    fn spawn(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: IpAddr) {
+        let Some(entered) = self.enter(peer) else { return };
+        let served = self.clone();
+        let Self { common, stopping, alive, layers } = self.clone();
+        // Several tasks, since a connection without TLS and without a PROXY header needs less memory.
+        match layers.get() {
+            Layers { has_proxy_header: false, is_tls: false } => tokio::spawn(async move {
+                connection::serve(stream, peer, common, stopping).await;
+                drop((entered, alive));
+            }),
+            Layers { has_proxy_header: false, is_tls: true } => tokio::spawn(async move {
+                handshake::serve(stream, peer, common, stopping).await;
+                drop((entered, alive));
+            }),
+            Layers { has_proxy_header: true, is_tls } => tokio::spawn(async move {
+                match served.named_client(&mut stream, peer).await {
+                    // On the heap, so that a connection that only begins needs little memory.
+                    Ok(client) if is_tls => Box::pin(handshake::serve(stream, client, common, stopping)).await,
+                    Ok(client) => Box::pin(connection::serve(stream, client, common, stopping)).await,
+                    Err(error) => proxy_protocol::report(&error, peer),
+                }
+                drop((entered, alive));
+            }),
+        };
+    }
+
+    /// The client that the PROXY header of a connection names.
+    async fn named_client(&self, stream: &mut (impl AsyncRead + Unpin), peer: IpAddr) -> Result<IpAddr, HeaderError> {
+        let common = self.common.load_full();
+        if !common.service.trusts_proxy_header(peer) {
+            return Err(HeaderError::Untrusted);
+        }
+        let mut stopping = self.stopping.clone();
+        let stopped = async {
+            let _ = stopping.wait_for(|stop| *stop != Stop::NotYet).await;
+            tokio::time::sleep(FIRST_REQUEST).await;
+        };
+        let named = tokio::select! {
+            named = proxy_protocol::read(stream, common.limits.head_timeout.0) => named?,
+            () = stopped => return Err(HeaderError::Late(FIRST_REQUEST)),
+        };
+        Ok(named.map_or(peer, |named| named.ip()))
     }
 
     /// Counts a connection of this client. None if the client may not have it.
     fn enter(&self, client: IpAddr) -> Option<Entered> {
-        let Common { service, connections, limits, .. } = &*self.common;
+        let common = self.common.load();
+        let Common { service, connections, limits, .. } = &**common;
         if !service.may_connect(client) {
             tracing::debug!(%client, "closed a connection: its address may not connect");
             return None;
         }
-        let max = limits.connections_per_client.map(|max| max.0).filter(|_| !service.trusts(client));
+        let max = limits
+            .connections_per_client
+            .map(|max| max.0)
+            .filter(|_| !service.trusts(client) && !service.trusts_proxy_header(client));
         let entered = connections.counts.enter(client, max);
         if entered.is_none() {
             tracing::debug!(%client, "closed a connection: its client has as many as it may have");
@@ -117,14 +183,14 @@ impl Served {
                 tracing::debug!(%error, "a client was gone before its connection was accepted");
             }
             Lack::Shortage => {
-                if should_log() {
+                if should_log(&LOGGED) {
                     tracing::warn!(%error, "could not accept a connection; closing the connections that have been idle for longest (logged once a minute)");
                 }
-                self.common.connections.make_room();
+                self.common.load().connections.make_room();
                 tokio::time::sleep(PAUSE).await;
             }
             Lack::Other => {
-                if should_log() {
+                if should_log(&LOGGED) {
                     tracing::warn!(%error, "could not accept a connection (logged once a minute)");
                 }
                 tokio::time::sleep(PAUSE).await;
@@ -133,38 +199,38 @@ impl Served {
     }
 }
 
-/// Accepts until the server is asked to stop. Then it still takes the connections that the kernel has accepted already, because
-/// their requests are in flight.
-pub(super) async fn accept(listener: TcpListener, served: Served) {
+/// Accepts until the server is asked to stop, or the sender of `closed` is dropped. Then it still takes the connections that the
+/// kernel has accepted already, because their requests are in flight.
+pub(super) async fn accept(listener: Listener, served: Served, mut closed: oneshot::Receiver<()>) {
     let mut stopping = served.stopping.clone();
     loop {
         let accepted = tokio::select! {
             biased;
             // An error means that all senders are gone.
-            _ = stopping.wait_for(|stop| *stop != Stop::NotYet) => break,
+            stop = stopping.wait_for(|stop| *stop != Stop::NotYet) => match stop {
+                // Another process takes the connections that wait.
+                Ok(stop) if *stop == Stop::HandedOver => return,
+                _ => break,
+            },
+            _ = &mut closed => break,
             accepted = served.accept_within_limit(&listener) => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => served.serve(stream, peer),
+            Ok(stream) => served.serve(stream),
             Err(error) => served.mend(Lack::of(&error), error).await,
         }
     }
-    let Ok(listener) = listener.into_std() else { return };
-    // This doesn't block.
+    let Ok(listener) = listener.into_idle() else { return };
     drain(|| listener.accept(), &served).await;
 }
 
 /// Takes all connections that the kernel has accepted already. If that fails permanently, the others are lost.
-async fn drain(mut accept: impl FnMut() -> io::Result<(std::net::TcpStream, SocketAddr)>, served: &Served) {
+async fn drain(mut accept: impl FnMut() -> io::Result<Accepted>, served: &Served) {
     let mut tries = DRAIN_TRIES;
     while tries > 0 {
         let error = match accept() {
-            Ok((stream, peer)) => {
-                if stream.set_nonblocking(true).is_ok()
-                    && let Ok(stream) = TcpStream::from_std(stream)
-                {
-                    served.serve(stream, peer);
-                }
+            Ok(stream) => {
+                served.serve(stream);
                 continue;
             }
             Err(error) => error,
@@ -182,16 +248,15 @@ async fn drain(mut accept: impl FnMut() -> io::Result<(std::net::TcpStream, Sock
     }
 }
 
-/// Whether the last report is long ago, for all workers together.
-fn should_log() -> bool {
-    static LAST_SECONDS: AtomicU64 = AtomicU64::new(0);
+/// Whether the last report is long ago, for all workers together. `last_seconds` says when it was; it begins with zero.
+pub(super) fn should_log(last_seconds: &AtomicU64) -> bool {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     // Zero means never.
     let now = START.get_or_init(Instant::now).elapsed().as_secs() + 1;
-    let last = LAST_SECONDS.load(Ordering::Relaxed);
+    let last = last_seconds.load(Ordering::Relaxed);
     // Another thread may have a later time.
     let is_due = last == 0 || now.saturating_sub(last) >= TOLD_EVERY.as_secs();
-    is_due && LAST_SECONDS.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    is_due && last_seconds.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 
 #[cfg(test)]

@@ -13,16 +13,25 @@ use super::connection_state::BusyGuard;
 use super::connections::Connections;
 use super::head_bytes::HeadBytes;
 use super::limits;
+use super::loss_check::LossCheck;
 use super::stream_budget::StreamBudget;
 use super::tracked_body::TrackedBody;
 use crate::config::settings::Limits;
+use crate::key::Scheme;
+use crate::serve::arrival::Arrival;
+use crate::serve::body::Backlog;
 use crate::serve::log::{self, Lines, LoggedRequest};
-use crate::serve::service::Service;
+use crate::serve::proxy::fast_path::FastHit;
+use crate::serve::service::{Route, Service};
+use crate::serve::shared::Shared;
 use crate::serve::simple_request::SimpleRequest;
-use crate::serve::trusted_proxies;
+use crate::serve::trusted_proxies::{self, Forwarded};
 
-/// The state that all connections of a worker share.
+/// The state that all connections of a worker share, by one configuration. A reload makes another one of it: a request has the same
+/// one from its beginning to its end.
 pub(super) struct Common {
+    /// The number of reloads before it.
+    pub(super) generation: u64,
     pub(super) service: Service,
     pub(super) limits: Limits,
     pub(super) log: Option<Lines>,
@@ -33,27 +42,67 @@ pub(super) struct Common {
 }
 
 impl Common {
+    /// Call it on the worker's thread.
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        log: Option<Lines>,
+        connections: Arc<Connections>,
+        budget: Arc<StreamBudget>,
+    ) -> Self {
+        let limits = shared.config.server.limits.clone();
+        Self { generation: 0, service: Service::new(shared, None), limits, log, connections, budget }
+    }
+
+    /// The same by another configuration.
+    pub(super) fn renewed(&self, shared: &Arc<Shared>) -> Self {
+        Self {
+            generation: self.generation + 1,
+            service: Service::new(shared, Some(&self.service)),
+            limits: shared.config.server.limits.clone(),
+            log: self.log.clone(),
+            connections: Arc::clone(&self.connections),
+            budget: Arc::clone(&self.budget),
+        }
+    }
+
     /// Whether a simple request is within the limits.
-    pub(super) fn takes(&self, request: &SimpleRequest<'_>, head_bytes: usize) -> bool {
+    fn takes(&self, request: &SimpleRequest<'_>, head_bytes: usize) -> bool {
         head_bytes as u64 <= self.limits.header_bytes.0 && request.field_count() as u64 <= self.limits.header_count.0
+    }
+
+    /// The hit by the fast path for a simple request with a head of so many bytes, if both are within the limits.
+    pub(super) fn fast_hit(
+        &self,
+        (request, head_bytes): (&SimpleRequest<'_>, usize),
+        (arrival, real_client): (&Arrival, IpAddr),
+        route: &mut Option<Route>,
+        head: &mut Vec<u8>,
+    ) -> Option<FastHit<'_>> {
+        if !self.takes(request, head_bytes) {
+            return None;
+        }
+        let found = self.service.fast_hit(request, arrival, route, head)?;
+        self.service.admits(real_client, route.as_ref()).then_some(found)
     }
 
     pub(super) async fn answer(
         &self,
         mut request: Request<Incoming>,
-        client: IpAddr,
+        arrival: &Arrival,
         open: BusyGuard,
     ) -> Response<TrackedBody> {
+        let client = arrival.client;
         let real_client = if self.service.trusts(client) {
-            trusted_proxies::apply(self.service.trusted_proxies(), client, &mut request)
+            trusted_proxies::apply(self.service.trusted_proxies(), arrival, &mut request)
         } else {
             client
         };
         let version = request.version();
+        let scheme = request.extensions().get::<Forwarded>().map_or(arrival.scheme, |forwarded| forwarded.scheme);
         let mut entry = self
             .log
             .as_ref()
-            .map(|log| log.entry(&LoggedRequest::of(&request), real_client, Instant::now().into_std()));
+            .map(|log| log.entry(&LoggedRequest::of(&request, scheme), real_client, Instant::now().into_std()));
         // Pinned, because two branches wait for it.
         let head = (version == Version::HTTP_2).then(|| HeadBytes::count(open.connection(), request.headers()));
         let is_over = head.as_ref().is_some_and(|head| head.is_over(self.limits.header_bytes.0));
@@ -61,7 +110,7 @@ impl Common {
             let refusal =
                 if is_over { Some(limits::too_many_heads()) } else { limits::refuse(&mut request, &self.limits) };
             match refusal {
-                None => self.service.answer(request, client).await,
+                None => self.service.answer(request, arrival).await,
                 Some(refusal) => refusal,
             }
         });
@@ -74,10 +123,13 @@ impl Common {
             }
         };
         drop(head);
+        let loss = (arrival.scheme == Scheme::Https).then(|| LossCheck::of(self.service.store()));
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
-            let stream = is_counted.then(|| self.budget.begin(open.connection(), body.backlog()));
-            TrackedBody::new(body, open, entry, stream)
+            let loss = loss.filter(|_| body.may_be_pinned());
+            let backlog = || if loss.is_some() { Backlog::Copies } else { body.backlog() };
+            let stream = is_counted.then(|| self.budget.begin(open.connection(), backlog()));
+            TrackedBody::new(body, open, entry, stream, loss)
         })
     }
 }

@@ -2,31 +2,35 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode, Version};
+use arc_swap::ArcSwap;
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::abandoned::Pending;
 use super::common::Common;
 use super::connection_state::{BusyGuard, ConnectionState, Due, FIRST_REQUEST, Order};
+use super::connections::Registered;
 use super::fast_path::FastPath;
 use super::read_timeout::ReadTimeout;
 use super::stream_budget::Executor;
 use super::tracked_body::TrackedBody;
 use super::write_timeout::WriteTimeout;
 use crate::config::settings::Limits;
+use crate::serve::arrival::Arrival;
 use crate::serve::interim::{self, Interim};
 use crate::serve::stop::Stop;
 
@@ -48,41 +52,64 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 /// The time of a connection to tell its client that it is going to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Answers the requests of a connection until it ends, exceeds a limit, or is asked to stop.
-pub(super) async fn serve(stream: TcpStream, common: Arc<Common>, stopping: watch::Receiver<Stop>) {
-    // A failure only costs a delay.
-    let _ = stream.set_nodelay(true);
-    let Ok(client) = stream.peer_addr() else { return };
-    converse(stream, client.ip(), common, stopping).await;
+/// A connection in the list of all connections.
+pub(super) struct Connected {
+    pub(super) state: Arc<ConnectionState>,
+    _registered: Registered,
 }
 
-/// The same on any stream.
-pub(super) async fn converse(
+impl Connected {
+    /// Call it in the connection's own task.
+    pub(super) async fn register(common: &Common) -> Self {
+        let state = Arc::new(ConnectionState::new());
+        let registered = common.connections.register(&state);
+        poll_fn(|context| {
+            state.wake_by(context.waker());
+            Poll::Ready(())
+        })
+        .await;
+        Self { state, _registered: registered }
+    }
+}
+
+/// Answers the requests of a connection without TLS until it ends, exceeds a limit, or is asked to stop.
+pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: IpAddr,
-    common: Arc<Common>,
+    common: Arc<ArcSwap<Common>>,
+    stopping: watch::Receiver<Stop>,
+) {
+    let connected = Connected::register(&common.load_full()).await;
+    let stream = WriteTimeout::new(stream, Arc::clone(&connected.state));
+    converse(stream, Arrival::clear(client), connected, common, stopping).await;
+}
+
+/// The same on any stream with a write timeout.
+pub(super) async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    arrival: Arrival,
+    connected: Connected,
+    common: Arc<ArcSwap<Common>>,
     mut stopping: watch::Receiver<Stop>,
 ) {
-    let state = Arc::new(ConnectionState::new());
-    let _registered = common.connections.register(&state);
-    poll_fn(|context| {
-        state.wake_by(context.waker());
-        Poll::Ready(())
-    })
-    .await;
+    let (state, client) = (Arc::clone(&connected.state), arrival.client);
+    let arrival = Arc::new(arrival);
     let interim = Arc::new(Interim::default());
     let answer = {
         let (common, state, interim) = (Arc::clone(&common), Arc::clone(&state), Arc::clone(&interim));
+        let arrival = Arc::clone(&arrival);
         service_fn(move |request: Request<Incoming>| {
-            let (common, open, interim) = (Arc::clone(&common), state.open(), Arc::clone(&interim));
+            let (common, open, interim) = (common.load_full(), state.open(), Arc::clone(&interim));
             let pending = (request.version() == Version::HTTP_2).then(|| Pending::new(&state));
-            answer_one(common, request, client, open, pending, interim)
+            answer_one(common, request, Arc::clone(&arrival), (open, pending), interim)
         })
     };
-    let stream = ReadTimeout::new(WriteTimeout::new(stream), Arc::clone(&state));
-    let io = TokioIo::new(FastPath::new(stream, Arc::clone(&common), Arc::clone(&state), interim, client));
-    let mut connection = pin!(builder(&common.limits).serve_connection_with_upgrades(io, answer).into_owned());
-    let mut alarm = pin!(sleep_until(ConnectionState::next_look(&common.limits)));
+    let begun = common.load_full();
+    let stream = ReadTimeout::new(stream, Arc::clone(&state));
+    let io = TokioIo::new(FastPath::new(stream, Arc::clone(&common), Arc::clone(&state), interim, arrival));
+    let mut connection = pin!(builder(&begun.limits).serve_connection_with_upgrades(io, answer).into_owned());
+    let mut alarm = pin!(sleep_until(ConnectionState::next_look(&begun.limits)));
+    drop(begun);
     let (mut is_closing, mut makes_room) = (false, false);
     let ended = loop {
         tokio::select! {
@@ -101,7 +128,7 @@ pub(super) async fn converse(
                 }
                 Order::Close => {}
             },
-            () = alarm.as_mut() => match state.due(&common.limits) {
+            () = alarm.as_mut() => match state.due(&common.load().limits) {
                 Due::At(_) if makes_room && state.idle_since().is_some() => break Ok(()),
                 Due::At(next) => alarm.as_mut().reset(next),
                 Due::Idle if !is_closing => {
@@ -117,29 +144,45 @@ pub(super) async fn converse(
             }
         }
     };
-    log_end(ended, &state, client, &common);
+    if ended.as_ref().err().is_none_or(|error| is_unseen(error.as_ref())) {
+        state.end();
+    }
+    log_end(ended, &state, client, &common.load());
+}
+
+/// After a response of HTTP/1 that is marked as the last one, hyper closes the connection.
+fn marked<B>(mut response: Response<B>, is_last: bool) -> Response<B> {
+    if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// Whether a connection was asked to end before hyper saw a byte of it.
+fn is_unseen(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
 }
 
 /// Answers one request.
 async fn answer_one(
     common: Arc<Common>,
     request: Request<Incoming>,
-    client: IpAddr,
-    open: BusyGuard,
-    pending: Option<Pending>,
+    arrival: Arc<Arrival>,
+    (open, pending): (BusyGuard, Option<Pending>),
     interim: Arc<Interim>,
 ) -> Result<Response<TrackedBody>, Infallible> {
+    let (state, is_http1) = (Arc::clone(open.connection()), request.version() < Version::HTTP_2);
     // Created when it runs, and dropped with the response's head. Otherwise waiting streams, and bodies in flight, would keep its
     // memory.
     let answering = Box::pin(async {
         let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
-        interim::telling(opened.as_ref(), common.answer(request, client, open)).await
+        interim::telling(opened.as_ref(), common.answer(request, &arrival, open)).await
     });
     let response = answering.await;
     if let Some(pending) = pending {
         pending.answered();
     }
-    Ok(response)
+    Ok(marked(response, is_http1 && state.is_last()))
 }
 
 /// Logs how a connection has ended.
@@ -186,11 +229,22 @@ fn builder(limits: &Limits) -> auto::Builder<Executor> {
     builder
 }
 
-/// Waits until the server is asked to stop. Then it waits for a first request, if the connection is new, and for the response of
-/// the fast path.
+/// Waits until the connection has to close because the server ends. Then it waits for a first request, if the connection is new, and
+/// for the response of the fast path.
+///
+/// After a handover, a connection of HTTP/1 may stay: its client may be sending a request just now, which a closed connection would
+/// lose. Its next response says that it is the last one. A client of HTTP/2 learns which requests are lost, and repeats them.
 async fn stopped(stopping: &mut watch::Receiver<Stop>, state: &ConnectionState) {
     // An error means that all senders are gone.
     let _ = stopping.wait_for(|stop| *stop != Stop::NotYet).await;
+    if *stopping.borrow() == Stop::HandedOver {
+        state.set_last();
+        tokio::select! {
+            // It needs no waker: it is polled whenever the connection is.
+            () = poll_fn(|_| if state.is_http2() { Poll::Ready(()) } else { Poll::Pending }) => {}
+            _ = stopping.wait_for(|stop| *stop > Stop::HandedOver) => {}
+        }
+    }
     let has_come = poll_fn(|_| if state.taken() == 0 { Poll::Pending } else { Poll::Ready(()) });
     let _ = tokio::time::timeout_at(state.began() + FIRST_REQUEST, has_come).await;
     // It needs no waker: it is polled whenever the connection is.

@@ -30,6 +30,8 @@ pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(1);
 /// threads read them to choose connections for an [`Order`]. The connection's task checks again before it obeys.
 pub(super) struct ConnectionState {
     began: Instant,
+    /// Microseconds from `began` until its first request may come: the time of its TLS handshake.
+    handshake: AtomicU64,
     /// The number of requests without a response, bodies, and pieces of bodies that have not left yet.
     open: AtomicUsize,
     is_in_head: AtomicBool,
@@ -46,8 +48,14 @@ pub(super) struct ConnectionState {
     head_bytes: AtomicUsize,
     /// Whether a response of the fast path is being sent.
     is_sending: AtomicBool,
+    /// Whether the next response is the last one.
+    is_last: AtomicBool,
     /// Whether the socket took nothing at the last write.
     is_blocked: AtomicBool,
+    /// Whether it has ended, and no response was cut off.
+    has_ended_well: AtomicBool,
+    /// Whether its stream is being dropped.
+    is_over: AtomicBool,
     /// An [`Order`], or zero.
     order: AtomicU8,
     /// Wakes the connection's task to read its order.
@@ -84,6 +92,7 @@ impl ConnectionState {
     pub(super) fn new() -> Self {
         Self {
             began: Instant::now(),
+            handshake: AtomicU64::new(0),
             open: AtomicUsize::new(0),
             is_in_head: AtomicBool::new(false),
             preface_bytes: AtomicUsize::new(0),
@@ -93,7 +102,10 @@ impl ConnectionState {
             abandoned: AtomicUsize::new(0),
             head_bytes: AtomicUsize::new(0),
             is_sending: AtomicBool::new(false),
+            is_last: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
+            has_ended_well: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
             order: AtomicU8::new(0),
             waker: OnceLock::new(),
         }
@@ -130,15 +142,22 @@ impl ConnectionState {
         BusyGuard(Arc::clone(self))
     }
 
+    /// Notes the end of its TLS handshake: it is idle from now on.
+    pub(super) fn begin(&self) {
+        self.set_idle();
+        self.handshake.store(self.since.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// The time since which its first request may come.
     pub(super) fn began(&self) -> Instant {
-        self.began
+        self.began + Duration::from_micros(self.handshake.load(Ordering::Relaxed))
     }
 
     /// The time since which it waits for a request, if it is idle without an order.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let is_idle = self.open.load(Ordering::Relaxed) == 0 && !self.is_in_head.load(Ordering::Relaxed);
         let is_free = is_idle && self.order.load(Ordering::Relaxed) == 0;
-        let may_be_closed = is_free && (self.taken() > 0 || self.began.elapsed() >= FIRST_REQUEST);
+        let may_be_closed = is_free && (self.taken() > 0 || self.began().elapsed() >= FIRST_REQUEST);
         may_be_closed.then(|| self.since())
     }
 
@@ -163,6 +182,15 @@ impl ConnectionState {
         }
     }
 
+    /// From now on each response of HTTP/1 says that it is the last one.
+    pub(super) fn set_last(&self) {
+        self.is_last.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_last(&self) -> bool {
+        self.is_last.load(Ordering::Relaxed)
+    }
+
     /// Notes whether the socket took nothing of the last write.
     pub(super) fn blocked(&self, is_blocked: bool) {
         self.is_blocked.store(is_blocked, Ordering::Relaxed);
@@ -170,6 +198,24 @@ impl ConnectionState {
 
     pub(super) fn is_blocked(&self) -> bool {
         self.is_blocked.load(Ordering::Relaxed)
+    }
+
+    /// Notes the end of the connection. If something is open, it is cut off.
+    pub(super) fn end(&self) {
+        self.has_ended_well.store(self.open.load(Ordering::Relaxed) == 0, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_ended_well(&self) -> bool {
+        self.has_ended_well.load(Ordering::Relaxed)
+    }
+
+    /// From now on no write waits: nobody would wake it, and the runtime may be gone.
+    pub(super) fn is_dropped(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
     }
 
     /// `waker` is the waker of the connection's task, and never changes.
@@ -248,7 +294,7 @@ impl ConnectionState {
         self.began + Duration::from_micros(self.since.load(Ordering::Relaxed))
     }
 
-    fn is_http2(&self) -> bool {
+    pub(super) fn is_http2(&self) -> bool {
         self.preface_bytes.load(Ordering::Relaxed) == PREFACE.len()
     }
 

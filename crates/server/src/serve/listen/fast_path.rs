@@ -24,12 +24,12 @@
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Instant, SystemTime};
 
+use arc_swap::{ArcSwap, Cache};
 use bytes::Bytes;
 use http::StatusCode;
 use rustix::io::Errno;
@@ -40,6 +40,8 @@ use super::connection_state::{BusyGuard, ConnectionState, SendingGuard};
 use super::read_buffer::{self, ReadBuffer};
 use super::read_timeout::ReadTimeout;
 use super::request_line::{self, LineCheck};
+use crate::key::Scheme;
+use crate::serve::arrival::Arrival;
 use crate::serve::interim::Interim;
 use crate::serve::log::{Entry, LoggedRequest};
 use crate::serve::service::Route;
@@ -52,10 +54,12 @@ const DRAINED_BYTES_MAX: u64 = 1 << 20;
 /// A connection's stream as hyper sees it.
 pub(super) struct FastPath<S> {
     stream: ReadTimeout<S>,
-    common: Arc<Common>,
+    common: Cache<Arc<ArcSwap<Common>>, Arc<Common>>,
     state: Arc<ConnectionState>,
     interim: Arc<Interim>,
-    client: IpAddr,
+    arrival: Arc<Arrival>,
+    /// The generation of `common` to which `is_trusted` and `route` belong.
+    generation: u64,
     /// Whether the client is a trusted proxy.
     is_trusted: bool,
     /// Received bytes that nobody has read yet.
@@ -102,6 +106,7 @@ struct Unsent {
     head: Vec<u8>,
     /// The pinned value.
     value: Bytes,
+    source: Source,
     /// The bytes of both that have left.
     sent: usize,
     entry: Option<Entry>,
@@ -121,15 +126,32 @@ impl Grant {
 impl<S> FastPath<S> {
     pub(super) fn new(
         stream: ReadTimeout<S>,
-        common: Arc<Common>,
+        common: Arc<ArcSwap<Common>>,
         state: Arc<ConnectionState>,
         interim: Arc<Interim>,
-        client: IpAddr,
+        arrival: Arc<Arrival>,
     ) -> Self {
-        let is_trusted = common.service.trusts(client);
+        let mut common = Cache::new(common);
+        let (generation, is_trusted) = {
+            let common = common.load();
+            (common.generation, common.service.trusts(arrival.client))
+        };
         let (buffer, grant, unsent, unsent_interim, route) =
             (ReadBuffer::default(), Grant::None, None, Vec::new(), None);
-        Self { stream, common, state, interim, client, is_trusted, buffer, grant, unsent, unsent_interim, route }
+        Self {
+            stream,
+            common,
+            state,
+            interim,
+            arrival,
+            generation,
+            is_trusted,
+            buffer,
+            grant,
+            unsent,
+            unsent_interim,
+            route,
+        }
     }
 }
 
@@ -168,7 +190,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
 
     /// Checks the request line before hyper gets it. True: it was refused, or has to be read again.
     fn is_handled(&mut self) -> bool {
-        match request_line::check(self.buffer.bytes(), self.common.limits.header_bytes.0) {
+        match request_line::check(self.buffer.bytes(), self.common.load().limits.header_bytes.0) {
             LineCheck::Sound => return false,
             LineCheck::Rewrite(range, with) => self.buffer.rewrite(range, with),
             LineCheck::Refuse(status, words) => self.refuse(status, words),
@@ -178,7 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
 
     /// Answers a request that hyper never sees, and ends the connection.
     fn refuse(&mut self, status: StatusCode, words: &str) {
-        let Self { stream, common, state, client, buffer, grant, unsent, .. } = self;
+        let Self { stream, common, state, arrival, buffer, grant, unsent, .. } = self;
         let mut value = reply::error_text(status, words);
         let head = format!(
             "HTTP/1.1 {status}\r\ncontent-type: {}\r\ncache-control: no-store\r\ncontent-length: {}\r\nconnection: close\r\n\
@@ -190,13 +212,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         if buffer.bytes().starts_with(b"HEAD ") {
             value.clear();
         }
-        if let Some(log) = &common.log {
-            log.refused(*client, status);
+        if let Some(log) = &common.load().log {
+            log.refused(arrival.client, status);
         }
         let (sending, open) = (state.sending(), state.open());
         *unsent = Some(Box::new(Unsent {
             head: head.into_bytes(),
             value: value.into(),
+            source: Source::Safe,
             sent: 0,
             entry: None,
             _sending: sending,
@@ -209,9 +232,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
 
     /// Answers the first waiting request if it is a hit in memory.
     fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Advance> {
-        let Self { stream, common, state, client, is_trusted, buffer, grant, unsent, route, .. } = self;
+        let Self { stream, common, state, arrival, generation, is_trusted, buffer, grant, unsent, route, .. } = self;
         if buffer.is_empty() {
             return Ok(Advance::Nothing);
+        }
+        let common = common.load();
+        if common.generation != *generation {
+            (*generation, *is_trusted, *route) = (common.generation, common.service.trusts(arrival.client), None);
         }
         let started = common.log.as_ref().map(|_| Instant::now());
         let mut room = [const { MaybeUninit::uninit() }; simple_request::FIELDS_MAX];
@@ -229,30 +256,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             Parsed::Simple(request, head_bytes) => (request, head_bytes),
         };
         let granted = Grant::of(Length::Bytes(head_bytes as u64), state);
+        request.scheme = arrival.scheme;
         let real_client = if *is_trusted {
-            trusted_proxies::apply_to_simple(common.service.trusted_proxies(), *client, &mut request)
+            trusted_proxies::apply_to_simple(common.service.trusted_proxies(), arrival.client, &mut request)
         } else {
-            *client
+            arrival.client
         };
+        request.is_last |= state.is_last();
         let mut head = read_buffer::spare_head();
-        let found =
-            if common.takes(&request, head_bytes) { common.service.fast_hit(&request, route, &mut head) } else { None };
-        let found = found.filter(|_| common.service.admits(real_client, route.as_ref()));
+        let found = common.fast_hit((&request, head_bytes), (arrival, real_client), route, &mut head);
         let Some(page) = found else {
             read_buffer::keep_head(head);
             return Ok(Advance::Granted(granted));
         };
         let open = state.open();
-        let pieces = [IoSlice::new(&head), IoSlice::new(&page.hit)];
-        let written = match Pin::new(stream).poll_write_vectored(context, &pieces) {
-            Poll::Ready(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
-            Poll::Ready(Err(error)) if is_loss(&error) => {
-                common.service.notice_loss(&page.hit);
-                return Ok(Advance::Granted(granted));
-            }
-            Poll::Ready(written) => written,
-            Poll::Pending => Ok(0),
-        };
+        let source = if arrival.scheme == Scheme::Https { Source::Lossy } else { Source::Safe };
+        let written =
+            match poll_write(Pin::new(&mut *stream), context, [&head, &page.hit], source, || page.hit.is_intact()) {
+                Poll::Ready(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Err(error)) if is_loss(&error) => {
+                    common.service.notice_loss(&page.hit);
+                    return Ok(Advance::Granted(granted));
+                }
+                Poll::Ready(written) => written,
+                Poll::Pending => Ok(0),
+            };
         let entry = common.log.as_ref().zip(started).map(|(log, started)| {
             let mut entry = log.entry(&LoggedRequest::of_simple(&request), real_client, started);
             entry.answered_by_hit(page.status);
@@ -264,11 +292,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             *grant = Grant::End;
         }
         buffer.consume(head_bytes);
-        if sent == head.len() + page.hit.len() {
+        let has_left = sent == head.len() + page.hit.len() && Pin::new(stream).poll_flush(context)?.is_ready();
+        if has_left {
             read_buffer::keep_head(head);
         } else {
             let value = Bytes::from_owner(page.hit.into_owned());
-            *unsent = Some(Box::new(Unsent { head, value, sent, entry, _sending: state.sending(), _open: open }));
+            let sending = state.sending();
+            *unsent = Some(Box::new(Unsent { head, value, source, sent, entry, _sending: sending, _open: open }));
         }
         Ok(Advance::Sent)
     }
@@ -276,16 +306,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     /// Sends the rest of a response.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(unsent) = &mut self.unsent {
-            let Unsent { head, value, sent, entry, .. } = &mut **unsent;
+            let Unsent { head, value, source, sent, entry, .. } = &mut **unsent;
+            if *sent == head.len() + value.len() {
+                // Under TLS, encrypted bytes may wait for the socket.
+                ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+                self.unsent = None;
+                continue;
+            }
             let of_head = head.get(*sent..).unwrap_or_default();
             let of_value = &value[sent.saturating_sub(head.len())..];
-            let pieces = [IoSlice::new(of_head), IoSlice::new(of_value)];
-            let written = match ready!(Pin::new(&mut self.stream).poll_write_vectored(context, &pieces)) {
+            let service = &self.common.load().service;
+            let stream = Pin::new(&mut self.stream);
+            let written = match ready!(poll_write(stream, context, [of_head, of_value], *source, || !service.has_lost()))
+            {
                 Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Ok(written) => written,
                 Err(error) => {
                     if is_loss(&error) {
-                        self.common.service.notice_loss(value);
+                        service.notice_loss(value);
                     }
                     return Poll::Ready(Err(error));
                 }
@@ -294,9 +332,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
                 entry.sent(written.saturating_sub(of_head.len()));
             }
             *sent += written;
-            if *sent == head.len() + value.len() {
-                self.unsent = None;
-            }
         }
         Poll::Ready(Ok(()))
     }
@@ -339,6 +374,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     }
 }
 
+/// Where the bytes of a value are while they are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// In memory of our own, or the kernel reads them, and fails if they are lost.
+    Safe,
+    /// In the volume, and the encryption reads them.
+    Lossy,
+}
+
+/// Writes head and value. `is_intact` says whether the bytes of the volume that were read so far are right. Bytes that are not are never
+/// written: the error is that of the kernel for them.
+fn poll_write<S: AsyncWrite>(
+    stream: Pin<&mut S>,
+    context: &mut Context<'_>,
+    [head, value]: [&[u8]; 2],
+    source: Source,
+    is_intact: impl Fn() -> bool,
+) -> Poll<io::Result<usize>> {
+    if source == Source::Safe {
+        return stream.poll_write_vectored(context, &[IoSlice::new(head), IoSlice::new(value)]);
+    }
+    read_buffer::with_copy(head, value, |copy| {
+        if is_intact() { stream.poll_write(context, copy) } else { Poll::Ready(Err(Errno::FAULT.into())) }
+    })
+}
+
 /// The kernel could not read the bytes to send.
 fn is_loss(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::FAULT.raw_os_error())
@@ -378,6 +439,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
                         this.grant = Grant::Connection;
                         continue;
                     }
+                    let head_bytes_max = this.common.load().limits.header_bytes.0;
                     let more = this.buffer.bytes();
                     let check = match request_line::check_rest(more) {
                         LineCheck::Sound if more.contains(&b'\n') => {
@@ -385,9 +447,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
                             continue;
                         }
                         // Hyper would answer it by 431.
-                        LineCheck::Sound if *given + more.len() as u64 >= this.common.limits.header_bytes.0 => {
-                            request_line::TOO_LONG
-                        }
+                        LineCheck::Sound if *given + more.len() as u64 >= head_bytes_max => request_line::TOO_LONG,
                         check => check,
                     };
                     if let LineCheck::Refuse(status, words) = check {

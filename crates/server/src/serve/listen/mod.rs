@@ -4,8 +4,10 @@
 //! handle, signals ──> stop ──┬──> worker 0: a thread, its runtime, its sockets, its connections
 //!                            └──> worker 1: ...
 //! ```
-//! A connection is a stack. From the socket up, `write_timeout` and `read_timeout` bound its times, which `connection_state`
-//! measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses requests beyond them.
+//! A socket is bound here, or passed by the service manager (`activation`). A connection may begin with a header that names its
+//! client (`proxy_protocol`). Then it is a stack. From the socket up, `write_timeout`, TLS (`handshake`) and `read_timeout`; they bound its
+//! times, which `connection_state` measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses
+//! requests beyond them.
 //!
 //! The thread that waits for the end also serves the administration, if there is one.
 //!
@@ -14,57 +16,60 @@
 
 mod abandoned;
 mod accept;
+mod activation;
 mod common;
 mod connection;
 mod connection_state;
 mod connections;
+mod farewell;
 mod fast_path;
+mod handshake;
 mod head_bytes;
 mod limits;
+mod listener;
+mod loss_check;
+mod proxy_protocol;
 mod read_buffer;
 mod read_timeout;
 mod request_line;
 mod signals;
+mod sockets;
 mod stream_budget;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_tls;
 mod tracked_body;
+mod watchdog;
 mod worker;
+mod workers;
 mod write_timeout;
 
 use std::io;
-use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket, Type};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use super::admin::Admin;
 use super::handle::Handle;
 use super::log::Lines;
-use super::service::Service;
 use super::stop::Stop;
-use crate::config::settings::Limits;
+use super::upgrade::Upgrader;
 use crate::serve::error::Error;
-use common::Common;
+pub(crate) use activation::Activated;
 use connections::Connections;
 use signals::Signals;
+pub(crate) use sockets::{Binding, ListenPlace, OpenSocket, Sockets, https_port};
 use stream_budget::StreamBudget;
+use worker::Together;
+pub(crate) use workers::{Beginning, Workers};
 
-/// How many connections may wait to be accepted, at each socket.
-const BACKLOG: i32 = 4096;
-/// The time of requests in flight after the server is asked to stop.
-const GRACE: Duration = Duration::from_secs(10);
-
-/// The server's addresses, bound for all workers.
-pub(crate) struct Sockets {
-    addresses: Vec<SocketAddr>,
-    /// The sockets of each worker.
-    of_workers: Vec<Vec<std::net::TcpListener>>,
-}
+/// The time of connections to end by themselves before they are cut off.
+const LAST_CALL: Duration = Duration::from_secs(2);
 
 /// How often the server checks whether it can give memory back.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
@@ -72,66 +77,23 @@ const GIVE_BACK_EVERY: Duration = Duration::from_secs(5);
 /// How often the memory that waits for clients is counted.
 const RECOUNT_EVERY: Duration = Duration::from_secs(1);
 
-impl Sockets {
-    /// Binds each address once for each of `workers`. Port 0 takes a free port.
-    ///
-    /// # Errors
-    /// [`Error::Listen`], if an address is not available, for instance because another program listens there.
-    pub(crate) fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Self, Error> {
-        let mut sockets = Self { addresses: Vec::new(), of_workers: (0..workers).map(|_| Vec::new()).collect() };
-        for &address in addresses {
-            sockets.bind_one(address).map_err(|source| Error::Listen { address, source })?;
-        }
-        Ok(sockets)
-    }
-
-    fn bind_one(&mut self, address: SocketAddr) -> io::Result<()> {
-        // `SO_REUSEPORT` would also let another server of the same user share the port, and get half of the connections.
-        listen_at(address, |_| Ok(()))?;
-        let mut bound = address;
-        for sockets in &mut self.of_workers {
-            let listener: std::net::TcpListener = listen_at(bound, |socket| socket.set_reuse_port(true))?.into();
-            bound = listener.local_addr()?;
-            sockets.push(listener);
-        }
-        self.addresses.push(bound);
-        Ok(())
-    }
-}
-
-/// Listens at this address only: `[::]` takes IPv6 alone, so that `0.0.0.0` can be given beside it.
-fn listen_at(address: SocketAddr, set_up: impl FnOnce(&Socket) -> io::Result<()>) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
-    }
-    socket.set_reuse_address(true)?;
-    set_up(&socket)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    Ok(socket)
-}
-
 /// A server that accepts connections, and the thread that ends it.
 pub(crate) struct Listening {
-    addresses: Vec<SocketAddr>,
     /// `None` once it has been joined.
     thread: Option<JoinHandle<Result<(), Error>>>,
 }
 
 impl Listening {
-    /// Serves until `handle`, or a signal if signals are handled, asks for the end. Then requests in flight may end, until [`GRACE`] is over or the end is
-    /// requested again. `service` makes the service of a worker, on its thread. When this returns, the server accepts connections.
+    /// Serves until `handle`, or a signal if signals are handled, asks for the end. Then requests in flight may end, until `drain_timeout`
+    /// is over or the end is requested again. When this returns, the server accepts connections.
     ///
     /// # Errors
     /// [`Error::Start`], if the system gives no thread, runtime or signal.
     pub(crate) fn start(
-        sockets: Sockets,
+        beginnings: Vec<Beginning>,
+        upgrader: &Arc<Upgrader>,
         admin: Option<Admin>,
-        limits: &Limits,
         log: Option<&Lines>,
-        service: impl Fn() -> Service + Clone + Send + 'static,
         handle: &Handle,
         handles_signals: bool,
     ) -> Result<Self, Error> {
@@ -141,27 +103,25 @@ impl Listening {
             runtime,
             asked: Asked { signals: None, told: handle.told() },
             stop,
+            upgrader: Arc::clone(upgrader),
             connections: Arc::new(Connections::default()),
-            budget: Arc::new(StreamBudget::new(limits.stream_bytes.0)),
-            workers: Vec::new(),
+            threads: Vec::new(),
         };
         if let Err(error) = running.prepare(admin, handles_signals) {
             return Err(running.abandon(error));
         }
-        for listeners in sockets.of_workers {
-            let (service, limits, log, told) = (service.clone(), limits.clone(), log.cloned(), told.clone());
-            let (connections, budget) = (Arc::clone(&running.connections), Arc::clone(&running.budget));
-            let common = move || Common {
-                service: service(),
-                limits: limits.clone(),
-                log: log.clone(),
-                connections: Arc::clone(&connections),
-                budget: Arc::clone(&budget),
+        for beginning in beginnings {
+            let together = Together {
+                shared: upgrader.reloader.shared(),
+                log: log.cloned(),
+                connections: Arc::clone(&running.connections),
+                budget: Arc::clone(&upgrader.reloader.workers().budget),
             };
-            let work = move || worker::run(listeners, common, told);
-            let thread = std::thread::Builder::new().name(format!("worker-{}", running.workers.len()));
+            let told = told.clone();
+            let work = move || worker::run(beginning, together, told);
+            let thread = std::thread::Builder::new().name(format!("worker-{}", running.threads.len()));
             match thread.spawn(work) {
-                Ok(worker) => running.workers.push(worker),
+                Ok(worker) => running.threads.push(worker),
                 Err(error) => return Err(running.abandon(error)),
             }
         }
@@ -171,16 +131,12 @@ impl Listening {
         let taken = Arc::clone(&running);
         let work = move || take(&taken).map_or(Ok(()), Running::run);
         match std::thread::Builder::new().name("server".to_owned()).spawn(work) {
-            Ok(thread) => Ok(Self { addresses: sockets.addresses, thread: Some(thread) }),
+            Ok(thread) => Ok(Self { thread: Some(thread) }),
             Err(error) => match take(&running) {
                 Some(running) => Err(running.abandon(error)),
                 None => Err(Error::Start(error)),
             },
         }
-    }
-
-    pub(crate) fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
     }
 
     /// Waits for the end. When it returns, the log's queue has the lines of all requests.
@@ -201,38 +157,46 @@ struct Running {
     runtime: Runtime,
     asked: Asked,
     stop: watch::Sender<Stop>,
+    upgrader: Arc<Upgrader>,
     connections: Arc<Connections>,
-    budget: Arc<StreamBudget>,
-    workers: Vec<JoinHandle<io::Result<()>>>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
 }
 
 impl Running {
     /// Starts the administration, and takes the signals if they are to be handled.
     fn prepare(&mut self, admin: Option<Admin>, handles_signals: bool) -> io::Result<()> {
         let _inside = self.runtime.enter();
-        admin.map_or(Ok(()), Admin::start)?;
-        self.asked.signals = handles_signals.then(Signals::new).transpose()?;
+        admin.map_or(Ok(()), |admin| admin.start(self.upgrader.ending.subscribe()))?;
+        self.asked.signals = handles_signals.then(|| Signals::new(&self.upgrader)).transpose()?;
         Ok(())
     }
 
     /// Serves until the end, and waits for all workers. The error is the first that a worker had.
     fn run(self) -> Result<(), Error> {
-        let Self { runtime, mut asked, stop, connections, budget, workers } = self;
+        let Self { runtime, mut asked, stop, upgrader, connections, threads } = self;
+        let ending = &upgrader.ending;
+        let workers = upgrader.reloader.workers();
         runtime.block_on(async {
             tokio::select! {
-                () = end(&mut asked, stop) => {}
-                () = give_back(&connections, &budget) => {}
-                () = recount(&budget) => {}
+                () = end(&mut asked, stop, &upgrader) => {}
+                () = give_back(&connections, &workers.budget) => {}
+                () = recount(&workers.budget) => {}
+                () = watchdog::feed(&upgrader) => {}
             }
+            ending.send_replace(true);
+            // For instance, the response that says that another process has taken over.
+            let _ = tokio::time::timeout(LAST_CALL, ending.closed()).await;
         });
-        joined(workers).map_err(Error::Start)
+        // An upgrade that is under way may wait for its process.
+        runtime.shutdown_background();
+        joined(threads).map_err(Error::Start)
     }
 
     /// Ends what has begun. A task of a runtime may call this, so no runtime may be dropped here.
     fn abandon(self, error: io::Error) -> Error {
-        let Self { runtime, asked, stop, workers, .. } = self;
+        let Self { runtime, asked, stop, threads, .. } = self;
         drop(stop);
-        let _ = joined(workers);
+        let _ = joined(threads);
         {
             let _inside = runtime.enter();
             drop(asked);
@@ -243,8 +207,8 @@ impl Running {
 }
 
 /// Waits for all workers. A thread has logged its panic.
-fn joined(workers: Vec<JoinHandle<io::Result<()>>>) -> io::Result<()> {
-    workers.into_iter().map(|worker| worker.join().unwrap_or(Ok(()))).fold(Ok(()), Result::and)
+fn joined(threads: Vec<JoinHandle<io::Result<()>>>) -> io::Result<()> {
+    threads.into_iter().map(|worker| worker.join().unwrap_or(Ok(()))).fold(Ok(()), Result::and)
 }
 
 fn take(running: &Mutex<Option<Running>>) -> Option<Running> {
@@ -258,8 +222,8 @@ struct Asked {
 }
 
 impl Asked {
-    /// Waits for a signal, or until the handle asks for at least this stage.
-    async fn next(&mut self, least: Stop) {
+    /// Waits for a signal, which asks to end gracefully, or until the handle asks for at least this stage. Returns the stage.
+    async fn next(&mut self, least: Stop) -> Stop {
         let signal = async {
             match &mut self.signals {
                 Some(signals) => signals.next().await,
@@ -267,14 +231,15 @@ impl Asked {
             }
         };
         let told = async {
-            if self.told.wait_for(|stop| *stop >= least).await.is_err() {
+            match self.told.wait_for(|stop| *stop >= least).await {
+                Ok(stop) => *stop,
                 // No handle is left.
-                std::future::pending::<()>().await;
+                Err(_) => std::future::pending().await,
             }
         };
         tokio::select! {
-            () = signal => {}
-            () = told => {}
+            () = signal => Stop::InOrder.max(least),
+            stop = told => stop,
         }
     }
 }
@@ -298,17 +263,38 @@ async fn recount(budget: &StreamBudget) {
 }
 
 /// Waits for a request to end, and then for the workers.
-async fn end(asked: &mut Asked, stop: watch::Sender<Stop>) {
-    tokio::select! {
-        () = asked.next(Stop::InOrder) => {}
+async fn end(asked: &mut Asked, stop: watch::Sender<Stop>, upgrader: &Upgrader) {
+    let mut stage = tokio::select! {
+        stage = asked.next(Stop::HandedOver) => stage,
         // They end by themselves only if they can't start.
         () = stop.closed() => return,
-    }
-    stop.send_replace(Stop::InOrder);
-    tokio::select! {
-        () = stop.closed() => {}
-        () = tokio::time::sleep(GRACE) => tracing::warn!("cut off the requests that were still in flight"),
-        () = asked.next(Stop::AtOnce) => {}
+    };
+    upgrader.close();
+    let timeout = upgrader.reloader.shared().config.server.drain_timeout.0;
+    let mut over = pin!(tokio::time::sleep(timeout));
+    while stage < Stop::AtOnce {
+        if stage == Stop::HandedOver {
+            // The administration belongs to the other process.
+            upgrader.ending.send_replace(true);
+        } else if !upgrader.has_upgraded() {
+            upgrader.reloader.supervisor().stopping();
+        }
+        stop.send_replace(stage);
+        tokio::select! {
+            () = stop.closed() => return,
+            () = over.as_mut() => {
+                if stage == Stop::HandedOver {
+                    // Connections without a request close now.
+                    stop.send_replace(Stop::InOrder);
+                    if tokio::time::timeout(LAST_CALL, stop.closed()).await.is_ok() {
+                        return;
+                    }
+                }
+                tracing::warn!("cut off the requests that were still in flight");
+                break;
+            }
+            next = asked.next(if stage == Stop::HandedOver { Stop::InOrder } else { Stop::AtOnce }) => stage = next,
+        }
     }
     stop.send_replace(Stop::AtOnce);
 }

@@ -15,6 +15,7 @@ thread_local! {
     // Connections share them: most have nothing to keep between two requests.
     static BUFFER: Cell<Box<[u8]>> = Cell::default();
     static HEAD: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static COPY: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// Bytes in the order in which they came.
@@ -98,6 +99,21 @@ impl ReadBuffer {
 /// An empty vector for the head of a response. Another connection may have used it.
 pub(super) fn spare_head() -> Vec<u8> {
     HEAD.take()
+}
+
+/// The most bytes of [`with_copy`]: as many as rustls encrypts before the socket takes them.
+const COPY_BYTES_MAX: usize = 64 << 10;
+
+/// Passes a copy of the beginning of both to a function.
+pub(super) fn with_copy<T>(head: &[u8], value: &[u8], pass: impl FnOnce(&[u8]) -> T) -> T {
+    let mut copy = COPY.take();
+    copy.clear();
+    for bytes in [head, value] {
+        copy.extend_from_slice(&bytes[..bytes.len().min(COPY_BYTES_MAX - copy.len())]);
+    }
+    let passed = pass(&copy);
+    COPY.set(copy);
+    passed
 }
 
 /// Keeps one for [`spare_head`].

@@ -8,20 +8,19 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connection_state::ConnectionState;
-use super::write_timeout::WriteTimeout;
 
 /// The response to a head that doesn't end in time (RFC 9110, section 15.5.9).
 const REQUEST_TIMEOUT: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
 /// A stream that reports reads to the connection's state. Its reads fail with [`io::ErrorKind::TimedOut`] after a timeout.
 pub(super) struct ReadTimeout<S> {
-    stream: WriteTimeout<S>,
+    stream: S,
     state: Arc<ConnectionState>,
     has_answered_408: bool,
 }
 
 impl<S> ReadTimeout<S> {
-    pub(super) fn new(stream: WriteTimeout<S>, state: Arc<ConnectionState>) -> Self {
+    pub(super) fn new(stream: S, state: Arc<ConnectionState>) -> Self {
         Self { stream, state, has_answered_408: false }
     }
 }
@@ -37,7 +36,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ReadTimeout<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.state.has_timed_out() {
             // The connection has no request, so no response is being sent. A peer that reads nothing doesn't get the 408.
-            if !self.has_answered_408 && !self.stream.is_waiting() {
+            if !self.has_answered_408 && !self.state.is_blocked() {
                 self.has_answered_408 = true;
                 let _ = Pin::new(&mut self.stream).poll_write(context, REQUEST_TIMEOUT);
             }
@@ -52,9 +51,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ReadTimeout<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for ReadTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.state.blocked(written.is_pending());
-        written
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -62,9 +59,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ReadTimeout<S> {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.state.blocked(written.is_pending());
-        written
+        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -35,7 +35,7 @@ type Task = Arc<Mutex<Option<AbortHandle>>>;
 
 /// The budget for the responses of all workers.
 pub(super) struct StreamBudget {
-    bytes_max: u64,
+    bytes_max: AtomicU64,
     began: Instant,
     held: AtomicU64,
     has_shed: AtomicBool,
@@ -68,14 +68,18 @@ pub(super) struct Executor;
 impl StreamBudget {
     /// Unlimited if `bytes_max` is zero.
     pub(super) fn new(bytes_max: u64) -> Self {
-        let bytes_max = if bytes_max == 0 { u64::MAX } else { bytes_max };
         Self {
-            bytes_max,
+            bytes_max: AtomicU64::new(limit(bytes_max)),
             began: Instant::now(),
             held: AtomicU64::new(0),
             has_shed: AtomicBool::new(false),
             streams: Mutex::default(),
         }
+    }
+
+    /// Sets another limit, for the next time that the memory is counted.
+    pub(super) fn limit(&self, bytes_max: u64) {
+        self.bytes_max.store(limit(bytes_max), Ordering::Relaxed);
     }
 
     /// Counts a response, which the running task sends.
@@ -113,7 +117,7 @@ impl StreamBudget {
     }
 
     fn keep(&self) {
-        if self.held.load(Ordering::Relaxed) > self.bytes_max {
+        if self.held.load(Ordering::Relaxed) > self.bytes_max.load(Ordering::Relaxed) {
             self.shed();
         }
     }
@@ -121,7 +125,8 @@ impl StreamBudget {
     /// Resets the streams that have been stalled for longest, until an eighth of the budget is free. A scan of all streams for each
     /// single reset would be expensive.
     fn shed(&self) {
-        let enough = self.bytes_max - self.bytes_max / 8;
+        let bytes_max = self.bytes_max.load(Ordering::Relaxed);
+        let enough = bytes_max - bytes_max / 8;
         self.has_shed.store(true, Ordering::Relaxed);
         let mut open = self.open();
         open.sort_by_cached_key(|stream| (stream.moved.load(Ordering::Relaxed), stream.number));
@@ -145,6 +150,11 @@ impl StreamBudget {
     fn streams(&self) -> MutexGuard<'_, Streams> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Zero is no limit.
+fn limit(bytes_max: u64) -> u64 {
+    if bytes_max == 0 { u64::MAX } else { bytes_max }
 }
 
 impl Stream {

@@ -4,9 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
-use eyewall::Options;
+use eyewall::{Cache, Options};
 use eyewall_http::terms::{Marks, Terms};
+use eyewall_tls::clock::SystemClock;
 use http::header::DATE;
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -18,26 +20,27 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::Sockets;
 use super::accept::Served;
 use super::common::Common;
-use super::connection::converse;
+use super::connection;
+use super::listener::Layers;
 use super::stream_budget::StreamBudget;
+use super::{Activated, Binding, ListenPlace, Sockets};
 use crate::config;
+use crate::config::listen::SocketMode;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
-use crate::serve::service::Service;
 use crate::serve::shared::Shared;
 use crate::serve::stop::Stop;
 use eyewall_page_cache::head::{Head, Kind};
 use eyewall_page_cache::store::Times;
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
 /// Bytes between client and server.
 const BETWEEN: usize = 4 << 10;
 
 /// A server of a folder, and a connection to it.
-struct Site {
+pub(super) struct Site {
     folder: TempDir,
     limits: Limits,
 }
@@ -50,7 +53,7 @@ struct Connected {
 }
 
 impl Site {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let limits = Limits {
             head_timeout: Period(10 * SECOND),
             idle_timeout: Period(30 * SECOND),
@@ -72,8 +75,22 @@ impl Site {
 
     fn common(&self, source: &str, bytes: usize) -> Common {
         let cache = Options::new().size(4 << 20).anonymous().unwrap();
+        self.common_of(&cache, source, "http", bytes, |_| ())
+    }
+
+    /// The same with something done to the shared state; `/ready` is stored under this scheme.
+    pub(super) fn common_of(
+        &self,
+        cache: &Cache,
+        source: &str,
+        scheme: &str,
+        bytes: usize,
+        more: impl FnOnce(&mut Shared),
+    ) -> Common {
         let config = config::parse(&format!("[[site]]\n{source}\n")).unwrap();
-        let shared = Arc::new(Shared::new(config, &cache).unwrap());
+        let mut shared = Shared::new(config, cache, Arc::new(SystemClock)).unwrap();
+        more(&mut shared);
+        let shared = Arc::new(shared);
         let mut fields = HeaderMap::new();
         fields.insert(DATE, HeaderValue::from_static("Sun, 22 Nov 2026 10:00:00 GMT"));
         let terms = Terms {
@@ -87,18 +104,25 @@ impl Site {
         };
         let head = Head::new(Kind::Response(terms), StatusCode::OK, fields);
         let value = Bytes::from(vec![b'x'; bytes]);
-        let kept = shared.pages.store.keep(b"http://a/ready", &head, &[value], Times::FOR_GOOD, &[], None);
+        let kept = shared.pages.store.keep(
+            format!("{scheme}://a/ready").as_bytes(),
+            &head,
+            &[value],
+            Times::FOR_GOOD,
+            &[],
+            None,
+        );
         assert!(kept.is_some());
-        let service = Service::new(&shared);
-        let (connections, budget) = (Arc::default(), Arc::new(StreamBudget::new(0)));
-        Common { service, limits: self.limits.clone(), log: None, connections, budget }
+        let common = Common::new(&shared, None, Arc::default(), Arc::new(StreamBudget::new(0)));
+        Common { limits: self.limits.clone(), ..common }
     }
 
     fn connect_to(&self, source: &str, bytes: usize) -> Connected {
         let common = self.common(source, bytes);
         let (client, near) = duplex(BETWEEN);
         let (stop, stopping) = watch::channel(Stop::NotYet);
-        let server = tokio::spawn(converse(near, IpAddr::V4(Ipv4Addr::LOCALHOST), Arc::new(common), stopping));
+        let common = Arc::new(ArcSwap::from_pointee(common));
+        let server = tokio::spawn(connection::serve(near, IpAddr::V4(Ipv4Addr::LOCALHOST), common, stopping));
         Connected { client, server, stop }
     }
 }
@@ -106,8 +130,9 @@ impl Site {
 /// The state for connections that the test opens itself.
 pub(super) fn served() -> Served {
     let site = Site::new();
-    let common = Arc::new(site.common(&format!("root = \"{}\"", site.folder.path().display()), 0));
-    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0 }
+    let common = site.common(&format!("root = \"{}\"", site.folder.path().display()), 0);
+    let common = Arc::new(ArcSwap::from_pointee(common));
+    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0, layers: Arc::default() }
 }
 
 impl Connected {
@@ -350,15 +375,44 @@ async fn http_2_has_the_same_limits() {
 
 #[test]
 fn all_addresses_of_both_versions_can_be_listened_at() {
+    let binding = Binding { workers: 2, is_shared: false, mode: SocketMode(0o600) };
     // Another program may have the port of one version.
     for _ in 0..10 {
-        let Ok(version_6) = Sockets::bind(&["[::]:0".parse().unwrap()], 2) else {
+        let bind = |address: SocketAddr| {
+            let place = ListenPlace { address: address.into(), layers: Layers::default() };
+            Sockets::bind(&[place], binding, &mut Vec::new(), &mut Activated::default())
+        };
+        let Ok(version_6) = bind("[::]:0".parse().unwrap()) else {
             return println!("skipped: there is no IPv6 here");
         };
-        let port = version_6.addresses[0].port();
-        if Sockets::bind(&[SocketAddr::from(([0, 0, 0, 0], port))], 2).is_ok() {
+        let port = version_6.addresses()[0].port();
+        if bind(SocketAddr::from(([0, 0, 0, 0], port))).is_ok() {
             return;
         }
     }
     panic!("IPv6 keeps IPv4 away");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_handover_http_2_ends_and_http_1_may_ask_once_more() {
+    let mut idle = Site::new().connect_ready(10);
+    idle.say(READY).await;
+    idle.head().await;
+    let ready = Site::new().connect_ready(10);
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(ready.client)).await.unwrap();
+    let ended = tokio::spawn(connection);
+    let request = || Request::get("http://a/ready").body(Full::new(Bytes::new())).unwrap();
+    sender.send_request(request()).await.unwrap().into_body().collect().await.unwrap();
+    for stop in [&idle.stop, &ready.stop] {
+        stop.send_replace(Stop::HandedOver);
+    }
+    ended.await.unwrap().unwrap();
+    ready.server.await.unwrap();
+    assert!(sender.ready().await.is_err());
+
+    sleep(25 * SECOND).await;
+    idle.say(READY).await;
+    let (response, after) = idle.end().await;
+    assert!(response.contains("\r\nconnection: close\r\n\r\n"), "{response}");
+    assert_eq!(after.as_secs(), 0);
 }

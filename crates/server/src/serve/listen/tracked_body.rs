@@ -9,11 +9,12 @@ use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
 
 use super::connection_state::BusyGuard;
+use super::loss_check::LossCheck;
 use super::stream_budget::Stream;
 use crate::serve::body::Body;
 use crate::serve::log::Entry;
 
-/// The longest piece over HTTP/2: the largest frame, unless the client asks for more. Hyper takes whole pieces, however small the
+/// The longest piece over HTTP/2 and over TLS: the largest frame, unless the client asks for more. Hyper takes whole pieces, however small the
 /// client's window is.
 const PIECE_BYTES_MAX: usize = 16 << 10;
 
@@ -26,6 +27,8 @@ pub(super) struct TrackedBody {
     stream: Option<Arc<Stream>>,
     /// The rest of a piece of the body that hyper has not taken yet.
     rest: Bytes,
+    /// Over TLS.
+    loss: Option<LossCheck>,
 }
 
 /// Bytes of a body. They are dropped when the system has taken them, or when they are no longer wanted.
@@ -37,16 +40,25 @@ pub(super) struct TrackedBytes {
 }
 
 impl TrackedBody {
-    /// `stream` is the stream of HTTP/2.
-    pub(super) fn new(body: Body, open: BusyGuard, entry: Option<Entry>, stream: Option<Arc<Stream>>) -> Self {
-        Self { body, open, entry: entry.map(Arc::new), stream, rest: Bytes::new() }
+    /// `stream` is the stream of HTTP/2, and `loss` the check of a body in the volume over TLS.
+    pub(super) fn new(
+        body: Body,
+        open: BusyGuard,
+        entry: Option<Entry>,
+        stream: Option<Arc<Stream>>,
+        loss: Option<LossCheck>,
+    ) -> Self {
+        Self { body, open, entry: entry.map(Arc::new), stream, rest: Bytes::new(), loss }
     }
 
-    fn piece(&mut self, mut bytes: Bytes) -> TrackedBytes {
-        if self.stream.is_some() && bytes.len() > PIECE_BYTES_MAX {
+    fn piece(&mut self, mut bytes: Bytes) -> io::Result<TrackedBytes> {
+        if (self.stream.is_some() || self.loss.is_some()) && bytes.len() > PIECE_BYTES_MAX {
             self.rest = bytes.split_off(PIECE_BYTES_MAX);
         }
-        TrackedBytes { bytes, _open: self.open.clone(), entry: self.entry.clone(), stream: self.stream.clone() }
+        if let Some(loss) = &self.loss {
+            bytes = loss.copy(&bytes)?;
+        }
+        Ok(TrackedBytes { bytes, _open: self.open.clone(), entry: self.entry.clone(), stream: self.stream.clone() })
     }
 }
 
@@ -58,10 +70,13 @@ impl http_body::Body for TrackedBody {
         let this = self.get_mut();
         if !this.rest.is_empty() {
             let rest = std::mem::take(&mut this.rest);
-            return Poll::Ready(Some(Ok(Frame::data(this.piece(rest)))));
+            return Poll::Ready(Some(this.piece(rest).map(Frame::data)));
         }
         let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
-        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| this.piece(bytes)))))
+        Poll::Ready(frame.map(|frame| match frame?.into_data() {
+            Ok(bytes) => this.piece(bytes).map(Frame::data),
+            Err(frame) => Ok(Frame::trailers(frame.into_trailers().unwrap_or_default())),
+        }))
     }
 
     fn is_end_stream(&self) -> bool {

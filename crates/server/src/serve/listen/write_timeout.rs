@@ -1,15 +1,19 @@
 //! The write timeout of a connection: it ends when the client takes no byte for a minute.
 //!
-//! A slow client is fine: each successful write restarts the timeout.
+//! A slow client is fine: each successful write restarts the timeout. Under TLS, this is below the encryption, which keeps bytes back
+//! while the socket is full.
 
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
+
+use super::connection_state::ConnectionState;
 
 /// The longest time without a successful write.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -17,25 +21,25 @@ const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 /// A stream whose writes fail with [`io::ErrorKind::TimedOut`] after [`WRITE_TIMEOUT`] without a successful write.
 pub(super) struct WriteTimeout<S> {
     stream: S,
+    /// Learns whether the socket takes bytes.
+    state: Arc<ConnectionState>,
     /// Created by the first write that has to wait.
     alarm: Option<Pin<Box<Sleep>>>,
     is_waiting: bool,
 }
 
 impl<S> WriteTimeout<S> {
-    pub(super) fn new(stream: S) -> Self {
-        Self { stream, alarm: None, is_waiting: false }
-    }
-
-    /// Whether the last write has to wait for the peer.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.is_waiting
+    pub(super) fn new(stream: S, state: Arc<ConnectionState>) -> Self {
+        Self { stream, state, alarm: None, is_waiting: false }
     }
 
     /// Starts, stops or checks the timeout after a write.
     fn check_timeout<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.is_waiting = false;
+            return written;
+        }
+        if self.state.is_over() {
             return written;
         }
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
@@ -59,6 +63,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.state.blocked(written.is_pending());
         self.check_timeout(written, context)
     }
 
@@ -68,6 +73,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.state.blocked(written.is_pending());
         self.check_timeout(written, context)
     }
 
@@ -94,7 +100,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_nothing_is_disconnected_and_a_slow_one_is_not() {
         let (near, mut far) = tokio::io::duplex(4);
-        let mut near = WriteTimeout::new(near);
+        let mut near = WriteTimeout::new(near, Arc::new(ConnectionState::new()));
         near.write_all(b"full").await.unwrap();
         let taken = tokio::spawn(async move {
             let mut byte = [0; 1];

@@ -24,6 +24,14 @@ pub(super) fn push_ncsa(line: &mut Vec<u8>, time: SystemTime) {
     });
 }
 
+/// `2026-11-22T10:02:06Z` (RFC 3339).
+pub(crate) fn rfc3339(time: SystemTime) -> String {
+    let mut text = Vec::new();
+    push_rfc3339(&mut text, time);
+    let whole = text.split(|byte| *byte == b'.').next().unwrap_or_default();
+    String::from_utf8_lossy(whole).into_owned() + "Z"
+}
+
 /// Appends `2026-11-22T10:02:06.123456Z` (RFC 3339).
 pub(super) fn push_rfc3339(line: &mut Vec<u8>, time: SystemTime) {
     with_text(time, |text, microseconds| {

@@ -13,7 +13,9 @@ use super::escape::{push_json, push_quoted};
 use super::queue::Queue;
 use super::{cache_status, date};
 use crate::config::settings::LogFormat;
+use crate::key::Scheme;
 use crate::serve::simple_request::SimpleRequest;
+use crate::serve::unix_client::shown;
 
 /// The status of a request whose client closed before the response, as in nginx.
 const CLIENT_GONE: u16 = 499;
@@ -44,19 +46,22 @@ pub(crate) struct LoggedRequest<'a> {
     method: &'a str,
     target: &'a str,
     version: &'static str,
+    scheme: Scheme,
     host: Option<&'a [u8]>,
     referer: Option<&'a [u8]>,
     user_agent: Option<&'a [u8]>,
 }
 
 impl<'a> LoggedRequest<'a> {
-    pub(crate) fn of<B>(request: &'a Request<B>) -> Self {
+    /// `scheme` is that of the client.
+    pub(crate) fn of<B>(request: &'a Request<B>, scheme: Scheme) -> Self {
         let named = |name: HeaderName| request.headers().get(name).map(http::HeaderValue::as_bytes);
         let authority = request.uri().authority().map(|authority| authority.as_str().as_bytes());
         Self {
             method: request.method().as_str(),
             target: target(request),
             version: version(request.version()),
+            scheme,
             host: authority.or_else(|| named(HOST)),
             referer: named(REFERER),
             user_agent: named(USER_AGENT),
@@ -68,6 +73,7 @@ impl<'a> LoggedRequest<'a> {
             method: "GET",
             target: request.target,
             version: version(Version::HTTP_11),
+            scheme: request.scheme,
             host: Some(request.host),
             referer: request.field("referer"),
             user_agent: request.field("user-agent"),
@@ -83,11 +89,11 @@ impl Entry {
         client: IpAddr,
     ) -> Self {
         let mut text = Vec::with_capacity(LINE_BYTES);
-        let LoggedRequest { method, target, version, host, referer, user_agent } = *request;
+        let LoggedRequest { method, target, version, scheme, host, referer, user_agent } = *request;
         // Never fails on a vector.
         let split = match format {
             LogFormat::Combined => {
-                let _ = write!(text, "{client} - - [");
+                let _ = write!(text, "{} - - [", shown(client));
                 date::push_ncsa(&mut text, SystemTime::now());
                 let _ = write!(text, "] \"{method} ");
                 push_quoted(&mut text, target.as_bytes());
@@ -103,9 +109,9 @@ impl Entry {
             LogFormat::Json => {
                 text.extend_from_slice(b"{\"time\":\"");
                 date::push_rfc3339(&mut text, SystemTime::now());
-                let _ = write!(text, "\",\"client\":\"{client}\",\"method\":\"{method}\",\"target\":");
+                let _ = write!(text, "\",\"client\":\"{}\",\"method\":\"{method}\",\"target\":", shown(client));
                 push_json(&mut text, target.as_bytes());
-                let _ = write!(text, ",\"protocol\":\"{version}\"");
+                let _ = write!(text, ",\"protocol\":\"{version}\",\"scheme\":\"{}\"", scheme.as_str());
                 for (name, value) in [("host", host), ("referer", referer), ("user_agent", user_agent)] {
                     let Some(value) = value else { continue };
                     let _ = write!(text, ",\"{name}\":");
@@ -122,7 +128,7 @@ impl Entry {
         let mut text = Vec::with_capacity(LINE_BYTES);
         let split = match format {
             LogFormat::Combined => {
-                let _ = write!(text, "{client} - - [");
+                let _ = write!(text, "{} - - [", shown(client));
                 date::push_ncsa(&mut text, SystemTime::now());
                 text.extend_from_slice(b"] \"-\" ");
                 let split = text.len();
@@ -132,7 +138,7 @@ impl Entry {
             LogFormat::Json => {
                 text.extend_from_slice(b"{\"time\":\"");
                 date::push_rfc3339(&mut text, SystemTime::now());
-                let _ = write!(text, "\",\"client\":\"{client}\",\"method\":\"-\",\"target\":\"-\"");
+                let _ = write!(text, "\",\"client\":\"{}\",\"method\":\"-\",\"target\":\"-\"", shown(client));
                 text.len()
             }
         };
@@ -259,7 +265,8 @@ mod tests {
         }
         let request = request.body(()).unwrap();
         let client = IpAddr::from([192, 0, 2, 7]);
-        let mut entry = Entry::of_request(Arc::clone(&queue), format, &LoggedRequest::of(&request), client);
+        let mut entry =
+            Entry::of_request(Arc::clone(&queue), format, &LoggedRequest::of(&request, Scheme::Https), client);
         if let Some(status) = status {
             let response = Response::builder().header("cache-status", status).body(()).unwrap();
             entry.answered(&response, Some(Duration::from_micros(42)));
@@ -316,7 +323,8 @@ mod tests {
             assert!(is_so(&object.as_object_mut().unwrap().remove(name).unwrap()), "{line}");
         }
         let expected = serde_json::json!({
-            "client": "192.0.2.7", "method": "GET", "target": "/a?b=c", "protocol": "HTTP/1.1", "host": "a.org",
+            "client": "192.0.2.7", "method": "GET", "target": "/a?b=c", "protocol": "HTTP/1.1", "scheme": "https",
+            "host": "a.org",
             "user_agent": "x\", \"status\": 5\u{fffd}\t\\", "status": 200, "bytes": 7, "cache": "stale", "origin_us": 42
         });
         assert_eq!(object, expected);

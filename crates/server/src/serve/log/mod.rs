@@ -13,7 +13,7 @@
 //! Rotation: SIGUSR1 and SIGHUP reopen the file, as logrotate and similar tools need it. The bytes of an upgraded connection.
 
 mod cache_status;
-mod date;
+pub(crate) mod date;
 mod entry;
 mod escape;
 mod origin_time;

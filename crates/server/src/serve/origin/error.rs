@@ -4,10 +4,8 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use super::connector::{ConnectTimeout, NoHttp2};
 use http::StatusCode;
-use hyper_util::client::legacy;
-
-use super::connector::ConnectTimeout;
 
 /// [`ProxyError::Busy`] in `Cache-Status`.
 pub(crate) const BUSY: &str = "origin-busy";
@@ -53,6 +51,16 @@ pub(crate) enum BodyError {
     /// It exceeds the limits of size or rate.
     #[error("{0}")]
     Refused(ProxyError),
+}
+
+impl BodyError {
+    /// The error for the client.
+    pub(super) fn of_proxy(&self) -> ProxyError {
+        match self {
+            Self::Client(_) => ProxyError::ClientBroken,
+            Self::Refused(error) => *error,
+        }
+    }
 }
 
 impl ProxyError {
@@ -103,33 +111,45 @@ impl ProxyError {
 }
 
 /// An error, with its details for the log.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) error: ProxyError,
     /// The text for the log, with addresses and all causes.
     pub(super) reason: String,
     /// Whether no byte of a response came, so a safe request may be repeated.
     pub(super) is_retryable: bool,
+    /// Whether the origin said that it has not processed the request, so any request may be repeated (RFC 9113, section 8.7).
+    pub(super) is_unprocessed: bool,
 }
 
 impl Failure {
     pub(super) fn new(error: ProxyError, reason: impl Into<String>) -> Self {
-        Self { error, reason: reason.into(), is_retryable: false }
+        Self { error, reason: reason.into(), is_retryable: false, is_unprocessed: false }
     }
 
-    pub(super) fn of(error: &legacy::Error) -> Self {
+    /// `is_connect`: there was no connection yet.
+    pub(super) fn of(error: &(dyn Error + 'static), is_connect: bool) -> Self {
         let reason = reason(error);
-        let proxy_error = classify(error);
+        let proxy_error = classify(error, is_connect);
         let is_retryable = match proxy_error {
             ProxyError::Unreachable | ProxyError::Insecure => true,
             ProxyError::Broken => causes(error).any(broke_off),
             _ => false,
         };
-        Self { error: proxy_error, reason, is_retryable }
+        let is_unprocessed = proxy_error == ProxyError::Broken && causes(error).any(is_refusal);
+        Self { error: proxy_error, reason, is_retryable, is_unprocessed }
+    }
+
+    /// Of a request: its body's own error, if that ended it.
+    pub(super) fn or(self, refusal: Option<ProxyError>) -> Self {
+        match refusal {
+            Some(error) => Self::new(error, self.reason),
+            None => self,
+        }
     }
 }
 
-fn classify(error: &legacy::Error) -> ProxyError {
+fn classify(error: &(dyn Error + 'static), is_connect: bool) -> ProxyError {
     // It is the source of an error of hyper, which only says that the body failed.
     for cause in causes(error) {
         if let Some(BodyError::Refused(refused)) = cause.downcast_ref() {
@@ -143,6 +163,9 @@ fn classify(error: &legacy::Error) -> ProxyError {
         if cause.is::<rustls::Error>() {
             return ProxyError::Insecure;
         }
+        if cause.is::<NoHttp2>() {
+            return ProxyError::Broken;
+        }
         if let Some(error) = cause.downcast_ref::<hyper::Error>() {
             if error.is_parse_too_large() {
                 return ProxyError::HeadTooLarge;
@@ -152,11 +175,27 @@ fn classify(error: &legacy::Error) -> ProxyError {
             }
         }
     }
-    if error.is_connect() { ProxyError::Unreachable } else { ProxyError::Broken }
+    if is_connect { ProxyError::Unreachable } else { ProxyError::Broken }
+}
+
+/// A refusal of a request that the origin has not processed.
+fn is_refusal(cause: &(dyn Error + 'static)) -> bool {
+    cause.downcast_ref::<h2::Error>().is_some_and(|error| {
+        let is_reset = matches!(error.reason(), Some(h2::Reason::REFUSED_STREAM | h2::Reason::HTTP_1_1_REQUIRED));
+        error.is_remote() && (error.is_go_away() || is_reset)
+    })
+}
+
+/// Whether the origin wants this request by HTTP/1.1 (RFC 9113, section 7).
+pub(super) fn requires_http1(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(|cause| {
+        let error = cause.downcast_ref::<h2::Error>().filter(|error| error.is_remote());
+        error.and_then(h2::Error::reason) == Some(h2::Reason::HTTP_1_1_REQUIRED)
+    })
 }
 
 /// All causes, for the log. Some errors include the text of their cause, which is then not repeated.
-fn reason(error: &legacy::Error) -> String {
+fn reason(error: &(dyn Error + 'static)) -> String {
     let mut reason = String::new();
     for cause in causes(error).map(ToString::to_string) {
         if reason.is_empty() {
@@ -170,9 +209,9 @@ fn reason(error: &legacy::Error) -> String {
 
 /// The connection ended before the head of a response.
 fn broke_off(cause: &(dyn Error + 'static)) -> bool {
-    let by_hyper = cause
-        .downcast_ref::<hyper::Error>()
-        .is_some_and(|error| error.is_incomplete_message() || error.is_canceled() || error.is_closed());
+    let by_hyper = cause.downcast_ref::<hyper::Error>().is_some_and(|error| {
+        error.is_incomplete_message() || error.is_canceled() || error.is_closed() || error.is_timeout()
+    });
     let by_system = cause.downcast_ref::<io::Error>().is_some_and(|error| {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
         matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
@@ -185,8 +224,11 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     std::iter::successors(Some(error), |error| cause(*error))
 }
 
-/// `source` of an `io::Error` skips the error that it wraps.
+/// `source` of an `io::Error` skips the error that it wraps, and an error of h2 has none.
 fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    if let Some(error) = error.downcast_ref::<h2::Error>().and_then(h2::Error::get_io) {
+        return Some(error);
+    }
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(wrapped) => Some(wrapped),
         None => error.source(),

@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderValue};
 use crate::config;
 use crate::key::Scheme;
 use crate::serve::trusted_proxies::{X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO};
+use crate::serve::unix_client::is_unix;
 
 /// The client, as the origin may know it.
 #[derive(Debug, Clone)]
@@ -64,16 +65,17 @@ impl HostHeader {
 pub(crate) fn write(fields: &mut HeaderMap, client_info: Option<&ClientInfo>) {
     let Some(client_info) = client_info else { return };
     // An IPv4-mapped address of an IPv6 socket is an IPv4 address.
-    let mut addresses = client_info.address.to_canonical().to_string().into_bytes();
-    if let Some(chain) = &client_info.chain {
-        addresses = [chain.as_bytes(), b", ", &addresses].concat();
-    }
+    let address = (!is_unix(client_info.address)).then(|| client_info.address.to_canonical().to_string());
+    let chain = client_info.chain.iter().map(HeaderValue::as_bytes);
+    let addresses: Vec<&[u8]> = chain.chain(address.iter().map(String::as_bytes)).collect();
+    let addresses = addresses.join(&b", "[..]);
     let host = client_info.host.as_ref().filter(|host| host.to_str().is_ok_and(|text| !text.contains(['"', '\\'])));
     let mut told = vec![(X_FORWARDED_PROTO, HeaderValue::from_static(client_info.scheme.as_str()))];
     told.extend(host.map(|host| (X_FORWARDED_HOST, host.clone())));
     // Always valid values, made of parts that are valid in fields.
     let texts = [(X_FORWARDED_FOR, addresses), (FORWARDED, forwarded(client_info, host).into_bytes())];
-    told.extend(texts.into_iter().filter_map(|(name, text)| Some((name, HeaderValue::from_bytes(&text).ok()?))));
+    let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+    told.extend(texts.filter_map(|(name, text)| Some((name, HeaderValue::from_bytes(&text).ok()?))));
     for (name, value) in told {
         fields.entry(name).or_insert(value);
     }
@@ -82,6 +84,8 @@ pub(crate) fn write(fields: &mut HeaderMap, client_info: Option<&ClientInfo>) {
 /// `Forwarded` (RFC 7239): the real client with its scheme and host, then the client if that is another.
 fn forwarded(client_info: &ClientInfo, host: Option<&HeaderValue>) -> String {
     let node = |address: IpAddr| match address.to_canonical() {
+        // RFC 7239, section 6.2.
+        _ if is_unix(address) => "unknown".to_owned(),
         IpAddr::V6(address) => format!("\"[{address}]\""),
         IpAddr::V4(address) => address.to_string(),
     };

@@ -102,6 +102,15 @@ impl Health {
         Self { rules, state: Mutex::new(State { next: 0, origins: vec![Condition::default(); origins] }) }
     }
 
+    /// Takes over what another one knows of an origin.
+    pub(crate) fn take_over(&self, origin: usize, from: &Self, their_origin: usize) {
+        let Some(known) = from.lock().origins.get(their_origin).cloned() else { return };
+        self.change(origin, |condition| {
+            *condition = known;
+            true
+        });
+    }
+
     /// The number of the next healthy origin in turn; `but` only if there is no other.
     pub(crate) fn choose(&self, now: Instant, but: Option<usize>) -> usize {
         let mut state = self.lock();
@@ -285,6 +294,15 @@ mod tests {
         assert_eq!(choices(&health, now), [1, 1]);
         assert!(health.checked(0, true, now), "in again, which is news");
         assert!(choices::<2>(&health, now).contains(&0));
+    }
+
+    #[test]
+    fn what_another_knows_of_an_origin_is_taken_over() {
+        let (old, new, now) = (Health::new(RULES, 1), Health::new(RULES, 2), Instant::now());
+        fail(&old, 0, now);
+        new.take_over(1, &old, 0);
+        assert_eq!(choices(&new, now), [0, 0]);
+        assert!(new.succeeded(1), "that it fails was known, so that this is news");
     }
 
     #[test]

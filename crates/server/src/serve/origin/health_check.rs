@@ -1,5 +1,6 @@
 //! Active health checks: requests to origins without a client.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Method, Uri};
@@ -10,9 +11,22 @@ use super::origins::Origins;
 use super::request::{OriginRequest, RequestBody};
 
 impl Origins {
-    /// Checks all origins, at once and then periodically; returns if the site has no check. One worker runs this, and all share the
-    /// results.
-    pub(crate) async fn keep_checking(&self) {
+    /// Checks all origins in a task, until the site is retired. One worker does it, and all share the results.
+    pub(crate) fn start_checking(self: &Arc<Self>) {
+        if !self.site().begins_checking() {
+            return;
+        }
+        let origins = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = origins.keep_checking() => {}
+                () = origins.site().is_retired() => {}
+            }
+        });
+    }
+
+    /// Checks all origins, at once and then periodically; returns if the site has no check.
+    pub(super) async fn keep_checking(&self) {
         let Some(check) = &self.site().settings.check else { return };
         let mut ticks = interval(check.interval.max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -8,55 +8,40 @@ use std::time::{Duration, Instant};
 use http::header::{TRAILER, TRANSFER_ENCODING};
 use http::{HeaderValue, Method, Request, Response};
 use http_body::Body as _;
-use hyper::body::Incoming;
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::connector::Connector;
+use super::client::Client;
 use super::error::{Failure, ProxyError};
 use super::forwarded;
 use super::framing::contradiction;
+use super::http2::ResponseBody;
 use super::request::{OriginRequest, RequestBody};
-use super::response_body::ResponseBody;
 use super::site::{OriginSite, Timeouts};
 use crate::serve::admission::{Full, OriginQueue};
 use crate::serve::{interim, log};
 
 /// Shorter than the five seconds after which many servers close an idle connection, so few requests meet a connection that is
 /// just being closed.
-const POOL_IDLE: Duration = Duration::from_secs(4);
-/// The most idle connections of a worker to one origin.
-const POOL_IDLE_MAX: usize = 64;
+pub(super) const POOL_IDLE: Duration = Duration::from_secs(4);
 /// The most bytes of a response's head (hyper itself limits the fields to a hundred), and of a piece of a body.
-const HEAD_BYTES_MAX: usize = 64 << 10;
+pub(super) const HEAD_BYTES_MAX: usize = 64 << 10;
+/// How often a request goes to an origin or a connection again, because the last one said that it had not processed it.
+const REFUSALS_MAX: u32 = 5;
 
 /// The origins of a site, with the pools of connections of one worker: its runtime drives them.
 pub(crate) struct Origins {
     site: Arc<OriginSite>,
-    /// Creates a pool for each address of the site.
-    clients: Vec<Client<Connector, RequestBody>>,
+    /// One for each address of the site.
+    clients: Vec<Client>,
 }
 
 impl Origins {
     /// Opens no connection yet.
     pub(crate) fn new(site: Arc<OriginSite>) -> Self {
-        let client = || {
-            let settings = &site.settings;
-            let name = settings.server_name.as_ref();
-            Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .pool_idle_timeout(POOL_IDLE)
-                .pool_max_idle_per_host(POOL_IDLE_MAX)
-                .http1_max_buf_size(HEAD_BYTES_MAX)
-                // A request that was never written, because its connection turned out closed, goes to another connection.
-                .retry_canceled_requests(true)
-                .build(Connector::new(&site.tls, name, settings.timeouts.connect))
-        };
-        let clients = site.settings.urls.iter().map(|_| client()).collect();
+        let clients = site.settings.urls.iter().map(|url| Client::new(url, &site)).collect();
         Self { site, clients }
     }
 
-    pub(super) fn site(&self) -> &OriginSite {
+    pub(crate) fn site(&self) -> &Arc<OriginSite> {
         &self.site
     }
 
@@ -69,8 +54,8 @@ impl Origins {
     /// safe. Interim responses (1xx) of the origin go to the client ([`interim`]).
     ///
     /// A request that was never written, because its connection turned out closed, goes to another connection, whatever its
-    /// method. Apart from that, only idempotent requests with the whole body in memory are retried, within the timeout for a
-    /// response's head.
+    /// method; and so does one with the whole body in memory that the origin has not processed, as HTTP/2 can say. Apart from that,
+    /// only idempotent requests with the whole body in memory are retried, within the timeout for a response's head.
     ///
     /// If the site limits the requests to its origins, this one waits for its turn first.
     pub(crate) async fn send(&self, origin_request: OriginRequest<'_>) -> Result<Response<ResponseBody>, ProxyError> {
@@ -79,14 +64,15 @@ impl Origins {
             None => None,
         };
         let response = self.send_at_once(origin_request).await?;
-        Ok(response.map(|incoming| ResponseBody::new(incoming, place)))
+        Ok(response.map(|body| body.with_place(place)))
     }
 
     /// The same without waiting.
-    async fn send_at_once(&self, origin_request: OriginRequest<'_>) -> Result<Response<Incoming>, ProxyError> {
+    async fn send_at_once(&self, origin_request: OriginRequest<'_>) -> Result<Response<ResponseBody>, ProxyError> {
         let started = Instant::now();
         let mut again = origin_request.again();
-        let mut retries = if again.is_some() { self.site.settings.retries } else { 0 };
+        let mut retries = if origin_request.method.is_idempotent() { self.site.settings.retries } else { 0 };
+        let mut refusals = REFUSALS_MAX;
         let mut origin_request = origin_request;
         let mut origin = self.choose(None);
         loop {
@@ -95,10 +81,19 @@ impl Origins {
                 Ok(response) => return self.note(origin, Ok(response)),
                 Err(failure) => failure,
             };
-            let is_over = retries == 0 || !failure.is_retryable || started.elapsed() >= self.timeouts().head;
-            let error = self.note(origin, Err(failure));
-            let Some(next) = again.take().filter(|_| !is_over) else { return error };
-            retries -= 1;
+            let is_refused = failure.is_unprocessed && refusals > 0;
+            let is_over = !is_refused && (retries == 0 || !failure.is_retryable);
+            let next = again.take().filter(|_| !is_over && started.elapsed() < self.timeouts().head);
+            let reason = if is_refused && next.is_some() {
+                // Such an origin is well: it closes a connection, or has many requests.
+                refusals -= 1;
+                tracing::debug!(reason = failure.reason, "the origin did not process a request; it is repeated");
+                None
+            } else {
+                retries = retries.saturating_sub(1);
+                self.note::<Response<ResponseBody>>(origin, Err(failure)).err()
+            };
+            let Some(next) = next else { return Err(reason.unwrap_or(ProxyError::Broken)) };
             origin = self.choose(Some(origin));
             again = next.again();
             origin_request = next;
@@ -114,7 +109,7 @@ impl Origins {
         origin: usize,
         origin_request: OriginRequest<'_>,
         time: Duration,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<ResponseBody>, Failure> {
         let request = self.request(origin, origin_request)?;
         self.attempt(origin, request, time).await.and_then(sound)
     }
@@ -154,14 +149,14 @@ impl Origins {
         origin: usize,
         request: Request<RequestBody>,
         time: Duration,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<ResponseBody>, Failure> {
         log::counted(async {
             let progress = request.body().progress();
-            let mut response = pin!(self.clients[origin].request(request));
+            let mut response = pin!(self.clients[origin].send(request));
             loop {
                 let steps = progress.steps();
                 match tokio::time::timeout(time, &mut response).await {
-                    Ok(answer) => return answer.map_err(|error| Failure::of(&error)),
+                    Ok(answer) => return answer.map_err(|failure| failure.or(progress.refusal())),
                     Err(_) if progress.steps() != steps => {}
                     Err(_) if progress.waits_for_client() => {
                         return Err(Failure::new(ProxyError::ClientLate(time), "the client stopped sending"));
@@ -206,7 +201,7 @@ fn busy(queue: &OriginQueue) -> ProxyError {
 }
 
 /// Refuses a response with an ambiguous head.
-pub(super) fn sound(response: Response<Incoming>) -> Result<Response<Incoming>, Failure> {
+pub(super) fn sound(response: Response<ResponseBody>) -> Result<Response<ResponseBody>, Failure> {
     match contradiction(response.status(), response.headers()) {
         Some(why) => Err(Failure::new(ProxyError::Broken, why)),
         None => Ok(response),

@@ -1,8 +1,8 @@
 //! A request to an origin.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -33,10 +33,9 @@ pub(crate) struct OriginRequest<'a> {
 }
 
 impl OriginRequest<'_> {
-    /// A copy for a retry, if the request may be repeated (RFC 9110, section 9.2.2): its method is idempotent, and all of its body
-    /// is in memory.
+    /// A copy for a retry, if all of its body is in memory.
     pub(super) fn again(&self) -> Option<Self> {
-        let body = self.body.again().filter(|_| self.method.is_idempotent())?;
+        let body = self.body.again()?;
         let (method, fields, stripped) = (self.method.clone(), self.fields.clone(), self.stripped.clone());
         Some(Self { method, target: self.target, fields, body, client_info: self.client_info, stripped })
     }
@@ -77,6 +76,8 @@ impl Default for BodyLimits {
 pub(super) struct Progress {
     steps: AtomicU64,
     waits_for_client: AtomicBool,
+    /// The error that ended it. HTTP/2 resets the stream then, and doesn't say why.
+    refusal: OnceLock<ProxyError>,
 }
 
 impl Progress {
@@ -88,6 +89,11 @@ impl Progress {
     /// Whether the origin waits for bytes of the client.
     pub(super) fn waits_for_client(&self) -> bool {
         self.waits_for_client.load(Ordering::Relaxed)
+    }
+
+    /// The error that ended it, if one did.
+    pub(super) fn refusal(&self) -> Option<ProxyError> {
+        self.refusal.get().copied()
     }
 }
 
@@ -151,6 +157,30 @@ impl RequestBody {
         self.incoming.is_none().then(|| Self::whole(self.start.clone()))
     }
 
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if !self.start.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.start)))));
+        }
+        let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
+        let polled = Pin::new(incoming).poll_frame(context);
+        self.progress.waits_for_client.store(polled.is_pending(), Ordering::Relaxed);
+        let Poll::Ready(frame) = polled else {
+            let error = ready!(self.rate_timer.poll_late(context));
+            return Poll::Ready(Some(Err(BodyError::Refused(error))));
+        };
+        let frame = frame.transpose()?;
+        self.progress.steps.fetch_add(1, Ordering::Relaxed);
+        let bytes = frame.as_ref().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
+        self.rate_timer.took(bytes);
+        let Some(bytes_left) = self.bytes_left.checked_sub(bytes) else {
+            return Poll::Ready(Some(Err(BodyError::Refused(ProxyError::BodyTooLarge))));
+        };
+        self.bytes_left = bytes_left;
+        // Over HTTP/1.1, hyper sends announced trailers only. HTTP/2 has no such rule.
+        let announced = self.trailer.as_ref();
+        Poll::Ready(frame.and_then(|frame| only_announced(frame, announced)).map(Ok))
+    }
+
     pub(super) fn trailer(&self) -> Option<&HeaderValue> {
         self.trailer.as_ref()
     }
@@ -160,31 +190,32 @@ impl RequestBody {
     }
 }
 
+/// A frame without the trailers that `Trailer` doesn't name; nothing if none remains.
+fn only_announced(frame: Frame<Bytes>, announced: Option<&HeaderValue>) -> Option<Frame<Bytes>> {
+    let mut trailers = match frame.into_trailers() {
+        Ok(trailers) => trailers,
+        Err(data) => return Some(data),
+    };
+    let names = announced.and_then(|names| names.to_str().ok()).unwrap_or_default();
+    let is_announced = |name: &HeaderName| names.split(',').any(|one| one.trim().eq_ignore_ascii_case(name.as_str()));
+    let unannounced: Vec<HeaderName> = trailers.keys().filter(|name| !is_announced(name)).cloned().collect();
+    for name in unannounced {
+        trailers.remove(name);
+    }
+    (!trailers.is_empty()).then(|| Frame::trailers(trailers))
+}
+
 impl Body for RequestBody {
     type Data = Bytes;
     type Error = BodyError;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let body = self.get_mut();
-        if !body.start.is_empty() {
-            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut body.start)))));
+        let polled = body.poll_piece(context);
+        if let Poll::Ready(Some(Err(error))) = &polled {
+            let _ = body.progress.refusal.set(error.of_proxy());
         }
-        let Some(incoming) = &mut body.incoming else { return Poll::Ready(None) };
-        let polled = Pin::new(incoming).poll_frame(context);
-        body.progress.waits_for_client.store(polled.is_pending(), Ordering::Relaxed);
-        let Poll::Ready(frame) = polled else {
-            let error = ready!(body.rate_timer.poll_late(context));
-            return Poll::Ready(Some(Err(BodyError::Refused(error))));
-        };
-        let frame = frame.transpose()?;
-        body.progress.steps.fetch_add(1, Ordering::Relaxed);
-        let bytes = frame.as_ref().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
-        body.rate_timer.took(bytes);
-        let Some(bytes_left) = body.bytes_left.checked_sub(bytes) else {
-            return Poll::Ready(Some(Err(BodyError::Refused(ProxyError::BodyTooLarge))));
-        };
-        body.bytes_left = bytes_left;
-        Poll::Ready(frame.map(Ok))
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

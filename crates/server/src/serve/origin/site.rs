@@ -2,17 +2,20 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use tokio::sync::Notify;
 use toml::Spanned;
 
 use super::forwarded::HostHeader;
 use super::health::{Health, HealthCheck, HealthRules};
 use super::tls::{self, TlsError};
 use crate::config;
+use crate::config::origin::Http2;
 use crate::config::origin_url::OriginUrl;
 use crate::serve::admission::{OriginQueue, QueueLimits};
 
@@ -24,6 +27,7 @@ pub(crate) struct Settings {
     /// How often a request that may be repeated is retried.
     pub(crate) retries: u32,
     pub(crate) timeouts: Timeouts,
+    pub(crate) http2: Http2,
     /// A PEM file of authorities, instead of the system's.
     pub(crate) ca_file: Option<PathBuf>,
     /// The name for TLS and its certificate, instead of the host of the address.
@@ -52,6 +56,10 @@ pub(crate) struct OriginSite {
     pub(super) tls: Arc<ClientConfig>,
     pub(super) health: Health,
     pub(super) queue: Option<OriginQueue>,
+    /// Whether a worker checks the origins already; one is enough.
+    is_checked: AtomicBool,
+    /// Notified once no configuration has this site any more.
+    retired: Notify,
 }
 
 impl Settings {
@@ -70,6 +78,7 @@ impl Settings {
             host: HostHeader::of(&asked.host_header),
             retries: asked.retries.0 as u32,
             timeouts: Timeouts { connect: asked.connect_timeout.0, head: timeout, piece: timeout },
+            http2: asked.http2,
             ca_file: tls.ca_file.map(Spanned::into_inner),
             // The configuration has checked that it is a host, and TLS accepts any host.
             server_name: tls.server_name.and_then(|name| ServerName::try_from(name.0).ok()),
@@ -97,6 +106,7 @@ impl Settings {
             host: HostHeader::default(),
             retries: 1,
             timeouts: Timeouts { connect: timeout, head: timeout, piece: timeout },
+            http2: Http2::Auto,
             ca_file: None,
             server_name: None,
             health: HealthRules::default(),
@@ -113,6 +123,31 @@ impl OriginSite {
         let tls = tls::client_config(is_secure, settings.ca_file.as_deref())?;
         let health = Health::new(settings.health, settings.urls.len());
         let queue = settings.queue.map(OriginQueue::new);
-        Ok(Self { settings, tls, health, queue })
+        let (is_checked, retired) = (AtomicBool::new(false), Notify::new());
+        Ok(Self { settings, tls, health, queue, is_checked, retired })
+    }
+
+    /// Takes over what another site knows of the health of the same addresses.
+    pub(crate) fn take_over(&self, other: &Self) {
+        for (origin, url) in self.settings.urls.iter().enumerate() {
+            if let Some(theirs) = other.settings.urls.iter().position(|known| known == url) {
+                self.health.take_over(origin, &other.health, theirs);
+            }
+        }
+    }
+
+    /// True for the first caller, which has to check the origins.
+    pub(super) fn begins_checking(&self) -> bool {
+        !self.is_checked.swap(true, Ordering::Relaxed)
+    }
+
+    /// Ends the health checks.
+    pub(crate) fn retire(&self) {
+        // It is kept for a task that doesn't wait yet. There is at most one.
+        self.retired.notify_one();
+    }
+
+    pub(super) async fn is_retired(&self) {
+        self.retired.notified().await;
     }
 }

@@ -7,9 +7,9 @@ use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
 
 use super::error::{Failure, ProxyError};
+use super::http2::ResponseBody;
 use super::origins::Origins;
 use super::request::OriginRequest;
-use super::response_body::ResponseBody;
 
 /// The protocols that a request wants to upgrade to, if `Connection` names its field `Upgrade`. None if HTTP/2 is among them: its
 /// requests would reach the origin past the rules, the limits and the cache of the site.
@@ -54,7 +54,7 @@ impl Origins {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             tokio::spawn(join(client, hyper::upgrade::on(&mut response)));
         }
-        Ok(response.map(|incoming| ResponseBody::new(incoming, None)))
+        Ok(response)
     }
 }
 

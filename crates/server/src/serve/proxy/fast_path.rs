@@ -16,7 +16,7 @@ use http::{HeaderMap, Request, StatusCode};
 use itoa::Buffer;
 
 use super::Proxy;
-use crate::key::{CacheKey, RequestHost};
+use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::rules::Decision;
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::{NAME, fields};
@@ -69,13 +69,16 @@ impl Proxy {
             }
         };
         let view = HeadView::of(hit.metadata())?;
+        let (is_last, hsts) = (request.is_last, self.hsts_line.as_deref().filter(|_| request.scheme == Scheme::Https));
         if view.compressible.is_some()
             && let Some((coding, form)) = self.fresh_form(key, &view, request)?
         {
-            let status = write_head(view, Some(coding), form.len(), now, request.is_last, head)?;
+            let body = BodyOfHead { coding: Some(coding), length: form.len() };
+            let status = write_head(view, body, now, is_last, hsts, head)?;
             return hit.is_intact().then_some(FastHit { status, hit: form });
         }
-        let status = write_head(view, None, hit.len(), now, request.is_last, head)?;
+        let body = BodyOfHead { coding: None, length: hit.len() };
+        let status = write_head(view, body, now, is_last, hsts, head)?;
         Some(FastHit { status, hit })
     }
 
@@ -163,19 +166,28 @@ fn has_simple_head(status: StatusCode) -> bool {
         && status.canonical_reason().is_some()
 }
 
-/// Writes the head of a response with a body of this length, as it is stored or in a coding, and returns the status.
-fn write_head(
-    view: HeadView<'_>,
+/// The body that a head is for.
+struct BodyOfHead {
+    /// `None`: as it is stored.
     coding: Option<Coding>,
     length: usize,
+}
+
+/// Writes the head of a response with this body, and returns the status.
+fn write_head(
+    view: HeadView<'_>,
+    BodyOfHead { coding, length }: BodyOfHead,
     now: SystemTime,
     is_last: bool,
+    hsts: Option<&str>,
     head: &mut Vec<u8>,
 ) -> Option<StatusCode> {
     let Kind::Response(terms) = view.kind else { return None };
     let status = view.status;
     head.clear();
     push(head, &["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason()?, "\r\n"]);
+    // Before a stored one, from before the site had `hsts`: browsers follow the first (RFC 6797, section 8.1).
+    push(head, hsts.as_slice());
     match coding {
         Some(coding) => view.write_lines_of_form(coding, head)?,
         None => view.write_lines(head)?,

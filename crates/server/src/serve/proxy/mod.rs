@@ -26,7 +26,7 @@ use eyewall_http::reuse;
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::settings::Settings;
 use eyewall_page_cache::visit::{Answered, Unanswered, Visit};
-use http::header::{CONNECTION, RETRY_AFTER};
+use http::header::{CONNECTION, RETRY_AFTER, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Response};
 use http_body::Body as _;
@@ -35,7 +35,7 @@ use hyper::body::Incoming;
 use super::body::Body;
 use super::origin::{Origins, ProxyError, RequestBody, asked_protocol};
 use super::shared::Shared;
-use super::{NAME, reply};
+use super::{NAME, reply, tls};
 use crate::key::CacheKey;
 use crate::sites::Site;
 use inbound::Inbound;
@@ -46,14 +46,16 @@ pub(crate) struct Proxy {
     /// The settings of the site's cache.
     settings: Arc<Settings>,
     policy: Policy,
-    origins: Origins,
+    origins: Arc<Origins>,
     pages: Arc<Pages>,
     /// The fields of requests that keys and rules look at.
     looked_at: Vec<HeaderName>,
+    /// The line of `Strict-Transport-Security`, for clients that use HTTPS.
+    hsts_line: Option<String>,
 }
 
 impl Proxy {
-    pub(crate) fn new(site: &Arc<Site>, origins: Origins, shared: &Shared) -> Self {
+    pub(crate) fn new(site: &Arc<Site>, origins: Arc<Origins>, shared: &Shared) -> Self {
         let looked_at = site.key.looked_at().chain(site.rules.looked_at()).cloned().collect();
         let (cache, policy) = (&site.settings.cache, policy::of_site(&site.settings.cache));
         let settings = Settings {
@@ -66,8 +68,16 @@ impl Proxy {
             compression: site.settings.compression(),
             ..Settings::default()
         };
+        let hsts = tls::policy::hsts(&site.settings);
+        let hsts_line =
+            hsts.and_then(|value| Some(format!("{STRICT_TRANSPORT_SECURITY}: {}\r\n", value.to_str().ok()?)));
         let (site, settings, pages) = (Arc::clone(site), Arc::new(settings), Arc::clone(&shared.pages));
-        Self { site, settings, policy, origins, pages, looked_at }
+        Self { site, settings, policy, origins, pages, looked_at, hsts_line }
+    }
+
+    /// The origins, with their connections.
+    pub(crate) fn origins(&self) -> &Arc<Origins> {
+        &self.origins
     }
 
     /// Answers a request of this site. `key` is the key of the response.

@@ -47,9 +47,10 @@ pub(super) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Without a trusted proxy, no request has `https`.
+    /// Without TLS and without a trusted proxy, no request has `https`.
     pub(super) fn of(config: &Config, sites: &'a Sites) -> Self {
-        let has_https = !config.server.trusted_proxies.is_empty();
+        let has_tls = config.sites.iter().any(|site| site.tls.is_some());
+        let has_https = has_tls || !config.server.trusted_proxies.is_empty();
         let schemes: &[Scheme] = if has_https { &[Scheme::Http, Scheme::Https] } else { &[Scheme::Http] };
         Self { sites, schemes }
     }

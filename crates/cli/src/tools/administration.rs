@@ -1,0 +1,114 @@
+//! Requests to the administration of a running server.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{HeaderValue, Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::Error;
+use crate::args::ServerPlace;
+
+/// The longest accepted response of a purge; it has a line for each address of the request.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// A request with a body of JSON.
+pub(super) struct Post {
+    pub(super) path: &'static str,
+    pub(super) body: Value,
+}
+
+/// The status of a refusal, and the server's words.
+type Refused = (StatusCode, String);
+
+/// Sends all requests, one after the other, until the server refuses one. Returns the bodies of the responses.
+pub(super) fn ask(
+    server: &ServerPlace,
+    token_file: Option<&Path>,
+    posts: &[Post],
+    timeout: Duration,
+) -> Result<Vec<Bytes>, Error> {
+    let token = token_file.map(token).transpose()?;
+    let no_server = |source: io::Error| Error::NoServer { server: server.to_string(), source };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Watch)?;
+    let asked = runtime.block_on(async {
+        let asking = exchange_all(server, token.as_ref(), posts);
+        tokio::time::timeout(timeout, asking).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    });
+    asked.map_err(no_server)?.map_err(|(status, words)| {
+        let advice =
+            if status == StatusCode::UNAUTHORIZED { "; give the file of the token by --token-file" } else { "" };
+        Error::Refused { server: server.to_string(), status: status.as_u16(), words: format!("{words}{advice}") }
+    })
+}
+
+fn token(path: &Path) -> Result<HeaderValue, Error> {
+    let read = std::fs::read_to_string(path).and_then(|text| {
+        HeaderValue::from_str(&format!("Bearer {}", text.trim()))
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the file holds no token"))
+    });
+    read.map_err(|source| Error::TokenFile { path: path.to_owned(), source })
+}
+
+async fn exchange_all(
+    server: &ServerPlace,
+    token: Option<&HeaderValue>,
+    posts: &[Post],
+) -> io::Result<Result<Vec<Bytes>, Refused>> {
+    let mut sender = match server {
+        ServerPlace::Socket(path) => talk(UnixStream::connect(path).await?).await?,
+        ServerPlace::Address(authority) => talk(TcpStream::connect(authority).await?).await?,
+    };
+    let mut bodies = Vec::new();
+    for post in posts {
+        let (status, body) = exchange(&mut sender, server, token, post).await?;
+        if status != StatusCode::OK {
+            let refused = serde_json::from_slice::<Value>(&body).unwrap_or_default();
+            let words = refused["error"]
+                .as_str()
+                .unwrap_or("its response is not one of the administration; give the address of [server.admin]");
+            return Ok(Err((status, words.to_owned())));
+        }
+        bodies.push(body);
+    }
+    Ok(Ok(bodies))
+}
+
+async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> io::Result<SendRequest<Full<Bytes>>> {
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    // If the connection fails, the exchange returns the error.
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+async fn exchange(
+    sender: &mut SendRequest<Full<Bytes>>,
+    server: &ServerPlace,
+    token: Option<&HeaderValue>,
+    post: &Post,
+) -> io::Result<(StatusCode, Bytes)> {
+    let host = match server {
+        ServerPlace::Socket(_) => "localhost",
+        ServerPlace::Address(authority) => authority,
+    };
+    let mut request = Request::new(Full::from(post.body.to_string()));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = http::Uri::from_static(post.path);
+    let fields = request.headers_mut();
+    fields.insert(HOST, HeaderValue::from_str(host).map_err(io::Error::other)?);
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    fields.extend(token.map(|token| (AUTHORIZATION, token.clone())));
+    sender.ready().await.map_err(io::Error::other)?;
+    let response = sender.send_request(request).await.map_err(io::Error::other)?;
+    let status = response.status();
+    let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await.map_err(io::Error::other)?;
+    Ok((status, body.to_bytes()))
+}

@@ -1,0 +1,214 @@
+//! The workers as a reload sees them: their sockets, and a way to tell each of them what changes.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::listener::{Layers, ListenSocket};
+use super::sockets::{Binding, Bound, ListenPlace, OpenSocket, Sockets, https_port};
+use super::stream_budget::StreamBudget;
+use crate::serve::error::Error;
+use crate::serve::shared::Shared;
+
+/// All workers.
+pub(crate) struct Workers {
+    orders: Vec<UnboundedSender<Order>>,
+    /// Changed by one reload at a time; emptied when the server ends.
+    sockets: Mutex<Sockets>,
+    pub(super) budget: Arc<StreamBudget>,
+}
+
+/// What a worker needs to begin.
+pub(crate) struct Beginning {
+    pub(super) listeners: Vec<(u64, ListenSocket)>,
+    pub(super) orders: UnboundedReceiver<Order>,
+}
+
+/// What a worker has to do between two connections.
+pub(super) enum Order {
+    Change(Change),
+    /// Drop the sender, to show that the worker isn't stuck.
+    Answer(Sender<()>),
+}
+
+/// A new configuration, for one worker.
+pub(super) struct Change {
+    pub(super) shared: Arc<Shared>,
+    /// Sockets to accept from in addition.
+    pub(super) added: Vec<(u64, ListenSocket)>,
+    /// The numbers of those to close.
+    pub(super) removed: Vec<u64>,
+    /// Dropped once the change is in force.
+    pub(super) done: Sender<()>,
+}
+
+/// The sockets of another configuration, bound and not used yet.
+pub(crate) struct Prepared {
+    /// In the order of the configuration.
+    all: Vec<Result<Kept, Bound>>,
+    /// For each worker.
+    added: Vec<Vec<(u64, ListenSocket)>>,
+    /// Those for HTTPS.
+    tls_addresses: Vec<SocketAddr>,
+}
+
+/// An address that stays bound.
+struct Kept {
+    number: u64,
+    layers: Layers,
+}
+
+impl Prepared {
+    /// The port for redirects to HTTPS.
+    pub(crate) fn https_port(&self) -> Option<u16> {
+        https_port(&self.tls_addresses)
+    }
+}
+
+impl Workers {
+    /// The workers for these sockets, and what each of `count` needs to begin.
+    ///
+    /// # Errors
+    /// [`Error::Listen`].
+    pub(crate) fn new(sockets: Sockets, count: usize, stream_bytes: u64) -> Result<(Self, Vec<Beginning>), Error> {
+        let (mut orders, mut beginnings) = (Vec::new(), Vec::new());
+        for worker in 0..count {
+            let mut listeners = Vec::new();
+            for bound in &sockets.all {
+                listeners.append(&mut bound.of_worker(worker, count)?);
+            }
+            let (sender, receiver) = unbounded_channel();
+            orders.push(sender);
+            beginnings.push(Beginning { listeners, orders: receiver });
+        }
+        let budget = Arc::new(StreamBudget::new(stream_bytes));
+        Ok((Self { orders, sockets: Mutex::new(sockets), budget }, beginnings))
+    }
+
+    /// With the real ports, in the order of the configuration. Empty once the server ends.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.sockets().addresses()
+    }
+
+    /// The same for HTTPS.
+    pub(crate) fn tls_addresses(&self) -> Vec<SocketAddr> {
+        self.sockets().tls_addresses()
+    }
+
+    /// The paths of its Unix sockets, in the order of the configuration.
+    pub(crate) fn unix_sockets(&self) -> Vec<PathBuf> {
+        self.sockets().unix_sockets()
+    }
+
+    /// Notes whether another process has the sockets: the files of Unix sockets stay then.
+    pub(crate) fn hand_over_files(&self, is_handed_over: bool) {
+        self.sockets().all.iter().for_each(|bound| bound.hand_over_file(is_handed_over));
+    }
+
+    /// Closes the sockets here. A worker that ends closes its own ones.
+    pub(crate) fn close(&self) {
+        self.sockets().all.clear();
+    }
+
+    /// Calls a function for each socket.
+    ///
+    /// # Errors
+    /// The first one of the function.
+    pub(crate) fn each_socket(&self, mut call: impl FnMut(OpenSocket<'_>) -> io::Result<()>) -> io::Result<()> {
+        self.sockets().all.iter().try_for_each(|bound| bound.each_socket(&mut call))
+    }
+
+    /// Whether every worker answers within this time. A worker that has ended counts. It blocks.
+    pub(crate) fn answer_within(&self, timeout: Duration) -> bool {
+        let (sender, answered) = channel();
+        for orders in &self.orders {
+            let _ = orders.send(Order::Answer(sender.clone()));
+        }
+        drop(sender);
+        // It fails when the last sender is dropped.
+        answered.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// Binds the addresses that aren't bound yet.
+    ///
+    /// # Errors
+    /// [`Error::Listen`]. Nothing has changed then.
+    pub(crate) fn prepare(
+        &self,
+        places: &[ListenPlace],
+        binding: impl FnOnce(usize) -> Binding,
+    ) -> Result<Prepared, Error> {
+        let workers = self.orders.len();
+        let binding = binding(workers);
+        let sockets = self.sockets();
+        let mut present: Vec<&Bound> = sockets.all.iter().collect();
+        let added = self.orders.iter().map(|_| Vec::new()).collect();
+        let mut prepared = Prepared { all: Vec::new(), added, tls_addresses: Vec::new() };
+        for place in places {
+            let mut known = present.iter().enumerate().filter(|(_, bound)| bound.is_for(&place.address));
+            // Port 0 may be that of several.
+            let same = known.clone().find(|(_, bound)| bound.layers() == place.layers).or_else(|| known.next());
+            let same = same.map(|(number, _)| number).map(|number| present.remove(number));
+            if let Some(same) = same {
+                prepared.tls_addresses.extend(same.tcp().filter(|_| place.layers.is_tls));
+                prepared.all.push(Ok(Kept { number: same.number, layers: place.layers }));
+                continue;
+            }
+            let Some(bound) = Bound::new(place, places, binding)? else { continue };
+            prepared.tls_addresses.extend(bound.tls());
+            for (worker, added) in prepared.added.iter_mut().enumerate() {
+                added.append(&mut bound.of_worker(worker, workers)?);
+            }
+            prepared.all.push(Err(bound));
+        }
+        Ok(prepared)
+    }
+
+    /// Puts another configuration in force. When this returns, all workers have it. It blocks for that time.
+    pub(crate) fn change(&self, shared: &Arc<Shared>, prepared: Prepared) {
+        let mut sockets = self.sockets();
+        let mut before = std::mem::take(&mut sockets.all);
+        // They begin once every worker knows the proxies to believe, and the certificates.
+        let mut with_layers = Vec::new();
+        for bound in prepared.all {
+            match bound {
+                Ok(Kept { number, layers }) => {
+                    let kept = before.extract_if(.., |bound| bound.number == number);
+                    if layers == Layers::default() {
+                        sockets.all.extend(kept.inspect(|bound| bound.set_layers(layers)));
+                    } else {
+                        with_layers.push((number, layers));
+                        sockets.all.extend(kept);
+                    }
+                }
+                Err(bound) => sockets.all.push(bound),
+            }
+        }
+        drop(sockets);
+        let removed: Vec<u64> = before.iter().map(|bound| bound.number).collect();
+        let (done, all_done) = channel();
+        for (orders, added) in self.orders.iter().zip(prepared.added) {
+            let (shared, removed, done) = (Arc::clone(shared), removed.clone(), done.clone());
+            // A worker that has ended needs no change.
+            let _ = orders.send(Order::Change(Change { shared, added, removed, done }));
+        }
+        self.budget.limit(shared.config.server.limits.stream_bytes.0);
+        drop(done);
+        // It fails when the last sender is dropped.
+        let _ = all_done.recv();
+        for bound in &self.sockets().all {
+            if let Some((_, layers)) = with_layers.iter().find(|(number, _)| *number == bound.number) {
+                bound.set_layers(*layers);
+            }
+        }
+    }
+
+    fn sockets(&self) -> MutexGuard<'_, Sockets> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
