@@ -5,6 +5,7 @@ use std::path::Path;
 
 use toml::Spanned;
 
+use super::check_limits::burst;
 use super::check_path::{file, has_folder};
 use super::listen::ListenAddress;
 use super::problem::Fault;
@@ -56,6 +57,7 @@ fn server(server: &Server, faults: &mut Vec<Fault>) {
     if let Some(found) = &server.admin {
         admin(found, faults);
     }
+    burst(server.limits.requests_per_second.as_ref(), server.limits.request_burst.as_ref(), faults);
     if let Some(token) = &server.purge_token_file {
         file(token, "the token of PURGE", faults);
     }

@@ -9,6 +9,7 @@ use http::header::{
 };
 use toml::Spanned;
 
+use super::check_limits;
 use super::check_path::file;
 use super::check_rewrite;
 use super::compression::SiteCompression;
@@ -53,6 +54,7 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
     root(site, faults);
     origins(site, faults);
     compression(site, faults);
+    check_limits::site(site, faults);
     for field in &site.key.headers {
         if let Some((_, why)) = NOT_IN_KEYS.iter().find(|(name, _)| *name == field.get_ref().0) {
             faults.push(Fault::new(field.span(), format!("`{}` can't be part of a key", field.get_ref()), *why));

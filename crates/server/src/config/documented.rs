@@ -12,6 +12,7 @@ use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::{RULE_KEYS, Rule};
 use super::settings::{AccessLog, Admin, Limits, Server, Settings, Volume};
 use super::site::{Key, Site, SiteCache};
+use super::site_limits::SiteLimits;
 use super::tls::{Acme, CertificateFiles, ServerTls};
 
 const DOCUMENT: &str = include_str!("../../../../docs/configuration.md");
@@ -80,6 +81,7 @@ fn keys() -> BTreeSet<(String, String)> {
         ("[site.key]", keys_of::<Key>()),
         ("[site.compression]", keys_of::<SiteCompression>()),
         ("[site.cache]", keys_of::<SiteCache>()),
+        ("[site.limits]", keys_of::<SiteLimits>()),
         ("[[site.rule]]", keys_of::<Rule>()),
     ];
     let below: BTreeSet<&str> = tables.iter().map(|(table, _)| *table).collect();
@@ -194,7 +196,7 @@ fn messages_about_wrong_types_have_no_words_of_the_program() {
     for name in ["access_log", "limits", "admin", "tls", "acme"] {
         all.push(("[server]\n".to_owned(), name.to_owned()));
     }
-    for name in ["origin", "key", "cache", "rule", "tls"] {
+    for name in ["origin", "key", "cache", "limits", "rule", "tls"] {
         all.push(("[[site]]\n".to_owned(), name.to_owned()));
     }
     for name in ["health", "tls"] {

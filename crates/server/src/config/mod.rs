@@ -14,6 +14,7 @@
 //! - Keys, and rules that can be matched. `key` and `rules` make them from these settings, and `sites` finds a site by its host.
 
 mod check;
+mod check_limits;
 mod check_path;
 mod check_rewrite;
 mod check_site;
@@ -32,6 +33,7 @@ pub mod redirect;
 pub mod rule;
 pub mod settings;
 pub mod site;
+pub mod site_limits;
 pub mod tls;
 pub mod value;
 

@@ -230,6 +230,42 @@ pub struct Limits {
     ///
     /// Example: `"512M"`
     pub stream_bytes: Size,
+    /// Connections that all clients together may have. At the limit, Eyewall closes those that have been idle for longest;
+    /// new ones wait for that.
+    ///
+    /// Default: any number
+    ///
+    /// Example: `20000`
+    pub connections: Option<Within<16, 1_000_000>>,
+    /// Connections that one client may have: an IPv4 address, or a /64 network of IPv6. Eyewall closes further ones at
+    /// once. Trusted proxies may have any number.
+    ///
+    /// Default: any number
+    ///
+    /// Example: `100`
+    pub connections_per_client: Option<Within<1, 1_000_000>>,
+    /// Requests that one client may send in a second. Eyewall answers further ones by 429. Behind a trusted proxy, the
+    /// client is the one that the proxy names.
+    ///
+    /// Default: any number
+    ///
+    /// Example: `50`
+    pub requests_per_second: Option<Within<1, 1_000_000>>,
+    /// Requests that one client may send at once, after a pause.
+    ///
+    /// Default: `requests_per_second`
+    ///
+    /// Example: `200`
+    pub request_burst: Option<Spanned<Within<1, 1_000_000>>>,
+    /// Networks whose clients may connect. Eyewall closes the connections of others, and answers their requests through
+    /// a trusted proxy by 403. If the list is empty, all may.
+    ///
+    /// Example: `["10.0.0.0/8"]`
+    pub allow: Vec<Network>,
+    /// Networks whose clients may not connect, even if `allow` names them.
+    ///
+    /// Example: `["192.0.2.0/24"]`
+    pub deny: Vec<Network>,
 }
 
 impl Default for Limits {
@@ -244,6 +280,12 @@ impl Default for Limits {
             body_grace: Period(Duration::from_secs(30)),
             body_timeout: Window(Duration::from_hours(6)),
             stream_bytes: Size(128 << 20),
+            connections: None,
+            connections_per_client: None,
+            requests_per_second: None,
+            request_burst: None,
+            allow: Vec::new(),
+            deny: Vec::new(),
         }
     }
 }

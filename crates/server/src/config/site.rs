@@ -17,6 +17,7 @@ use super::origin::{OriginSettings, TargetPath};
 use super::origin_url::OriginUrl;
 use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::Rule;
+use super::site_limits::SiteLimits;
 use super::tls::SiteTls;
 use super::value::{Period, Size, StatusKey, Window};
 
@@ -123,6 +124,8 @@ pub struct Site {
     pub key: Key,
     /// Which responses are stored, and for how long.
     pub cache: SiteCache,
+    /// The limits for its clients, and for the requests to its origins.
+    pub limits: SiteLimits,
     /// Exceptions, in order.
     pub rule: Vec<Spanned<Rule>>,
 }
@@ -150,6 +153,7 @@ impl Default for Site {
             preset: None,
             key: Key::default(),
             cache: SiteCache::default(),
+            limits: SiteLimits::default(),
             rule: Vec::new(),
         }
     }

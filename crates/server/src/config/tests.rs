@@ -272,3 +272,16 @@ fn the_languages_of_a_site_are_tags_each_once() {
         is_refused(&with_site(&format!("accept_language = {text}\n")), &[words]);
     }
 }
+
+#[test]
+fn limits_that_have_no_effect_are_refused() {
+    is_refused(&with_site("[server.limits]\nrequest_burst = 5"), &["`request_burst` has no effect"]);
+    is_refused(
+        &with_site("[site.limits]\nrequest_burst = 5\norigin_queue = 5\norigin_wait = \"1s\""),
+        &["`request_burst` has no effect", "`origin_queue` has no effect", "`origin_wait` has no effect"],
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let site = format!("[[site]]\nroot = {:?}\n[site.limits]\norigin_requests = 5", folder.path());
+    is_refused(&problems(&site), &["`origin_requests` has no effect without `origins`"]);
+    assert!(with_site("[site.limits]\norigin_requests = 5\norigin_queue = 0").is_empty());
+}

@@ -10,6 +10,7 @@
 //!     purge/  PURGE, and the targets of purges
 //!     files/  --root: the files of a folder, by `eyewall-files`
 //!     proxy/  --origin: the site's rules for the page cache     origin/
+//! admission/  limits: connections, rates, networks, requests to origins
 //! reload      another configuration in the same process     upgrade/   another process takes over     supervisor   systemd
 //! tls/        certificates for HTTPS, redirects to it
 //! upkeep      a thread for the upkeep of the volume
@@ -26,6 +27,7 @@
 //! stored, and ranges of a QUERY, bypass the volume.
 
 mod admin;
+mod admission;
 mod arrival;
 mod body;
 mod error;

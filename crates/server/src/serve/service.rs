@@ -11,6 +11,7 @@ use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, LOCATION, STRICT_TRANSPOR
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
+use super::admission::{Admission, Refusal};
 use super::arrival::Arrival;
 use super::body::Body;
 use super::files::Files;
@@ -32,6 +33,8 @@ pub(crate) struct Service {
     shared: Arc<Shared>,
     /// In the order of the configuration.
     sites: Vec<Handlers>,
+    /// Whether the server or any site limits the requests of clients.
+    is_limited: bool,
 }
 
 /// The sources of a site: files first, then origins.
@@ -50,7 +53,27 @@ impl Service {
     pub(crate) fn new(shared: &Arc<Shared>, before: Option<&Self>) -> Self {
         let before = before.map_or(&[][..], |before| &before.sites);
         let sites = shared.sites.iter().map(|site| Handlers::new(site, shared, before)).collect();
-        Self { shared: Arc::clone(shared), sites }
+        let is_limited = shared.admission.is_some() || shared.sites.iter().any(|site| site.admission.is_some());
+        Self { shared: Arc::clone(shared), sites, is_limited }
+    }
+
+    /// Whether a client with this address may connect. A trusted proxy may, because its requests are those of its clients.
+    pub(crate) fn may_connect(&self, client: IpAddr) -> bool {
+        let admission = self.shared.admission.as_ref();
+        let is_proxy = || self.trusts(client) || self.trusts_proxy_header(client);
+        admission.is_none_or(|admission| admission.may_connect(client)) || is_proxy()
+    }
+
+    /// Whether the real client of a request may have the hit by the fast path for this route. If it may not, [`Service::answer`] refuses it.
+    pub(crate) fn admits(&self, real_client: IpAddr, route: Option<&Route>) -> bool {
+        !self.is_limited || self.admit(real_client, route.map(|route| route.site)).is_ok()
+    }
+
+    /// Applies the limits of the server, or of the site of this number after them.
+    fn admit(&self, real_client: IpAddr, site: Option<usize>) -> Result<(), Refusal> {
+        let of_site = site.and_then(|site| self.shared.sites.get(site)?.admission.as_ref());
+        let admit = |admission: Option<&Admission>| admission.map_or(Ok(()), |admission| admission.admit(real_client));
+        admit(self.shared.admission.as_ref()).and_then(|()| admit(of_site))
     }
 
     /// The entry that answers a simple request at once; writes the head of the response to `head`. `None`: call
@@ -117,6 +140,13 @@ impl Service {
     /// Answers a request of this connection. Its extensions have the fields of a trusted proxy about its client.
     pub(crate) async fn answer(&self, request: Request<Incoming>, arrival: &Arrival) -> Response<Body> {
         let client = arrival.client;
+        let forwarded = request.extensions().get::<Forwarded>();
+        let real_client = forwarded.map_or(client, |forwarded| forwarded.real_client.address);
+        if self.is_limited
+            && let Err(refusal) = self.admit(real_client, None)
+        {
+            return refusal.response();
+        }
         if request.method() == Method::CONNECT {
             return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server does not support CONNECT");
         }
@@ -141,14 +171,18 @@ impl Service {
             Ok(host) => host,
             Err(error) => return refused(error),
         };
-        let Some((number, site, handlers)) = self
+        let Some((number, shared_site, handlers)) = self
             .shared
             .by_host
             .number_of(host.name())
-            .and_then(|number| Some((number, &self.shared.sites.get(number)?.site, self.sites.get(number)?)))
+            .and_then(|number| Some((number, self.shared.sites.get(number)?, self.sites.get(number)?)))
         else {
             return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
         };
+        if let Some(Err(refusal)) = shared_site.admission.as_ref().map(|admission| admission.admit(real_client)) {
+            return refusal.response();
+        }
+        let site = &shared_site.site;
         let forwarded = parts.extensions.get::<Forwarded>();
         if !self.is_directed(arrival, number, forwarded.is_some()) {
             let words = "the certificate of this connection is not for this host; use a connection of its own";
@@ -192,7 +226,7 @@ impl Route {
 
 impl Handlers {
     fn new(shared_site: &SharedSite, shared: &Shared, before: &[Self]) -> Self {
-        let SharedSite { site, files, origins, fetches_pages } = shared_site;
+        let SharedSite { site, files, origins, fetches_pages, .. } = shared_site;
         let proxy = origins.as_ref().map(|origins| {
             let mut known = before.iter().filter_map(|before| before.proxy.as_ref()).map(|proxy| proxy.origins());
             let same = known.find(|known| Arc::ptr_eq(known.site(), origins));

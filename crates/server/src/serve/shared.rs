@@ -15,11 +15,13 @@ use eyewall_tls::clock::Clock;
 use serde_json::{Value, json};
 use toml::Spanned;
 
+use super::admission::Admission;
 use super::error::Error;
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
 use super::tls::{self, CertificateStatus, Tls, policy};
 use super::token::Token;
+use crate::config::names::HostPattern;
 use crate::config::{Config, site};
 use crate::sites::{Site, Sites};
 use eyewall_page_cache::pages::Pages;
@@ -34,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) sites: Vec<SharedSite>,
     /// The same ones for all configurations of a server, so that requests in flight and their followers live on.
     pub(crate) pages: Arc<Pages>,
+    /// The limits for the requests of clients to any site.
+    pub(crate) admission: Option<Admission>,
     files: FileCache,
     /// The longest `stale_when_unreachable` of all sites. The cache keeps a stale response at least this long.
     pub(crate) stale_when_unreachable: Duration,
@@ -58,6 +62,7 @@ pub(crate) struct SharedSite {
     pub(crate) origins: Option<Arc<OriginSite>>,
     /// Whether a worker fetches the error pages already; one is enough.
     pub(crate) fetches_pages: AtomicBool,
+    pub(crate) admission: Option<Admission>,
 }
 
 impl Shared {
@@ -66,7 +71,7 @@ impl Shared {
     pub(crate) fn new(config: Config, cache: &Cache, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let store = Arc::new(Store::new(cache.clone()));
         let (files, pages) = (FileCache::new(cache.clone()), Arc::new(Pages::new(store, None)));
-        Self::with(config, files, pages, clock, &[])
+        Self::with(config, files, pages, clock, (None, &[]))
     }
 
     /// The state by another configuration. Origins whose settings are the same are the same ones, with their health. Others take
@@ -76,7 +81,7 @@ impl Shared {
     /// As [`Shared::new`].
     pub(crate) fn renewed(&self, config: Config) -> Result<Self, Error> {
         let (files, pages, clock) = (self.files.clone(), Arc::clone(&self.pages), Arc::clone(&self.clock));
-        Self::with(config, files, pages, clock, &self.sites)
+        Self::with(config, files, pages, clock, (self.admission.as_ref(), &self.sites))
     }
 
     fn with(
@@ -84,11 +89,11 @@ impl Shared {
         files: FileCache,
         pages: Arc<Pages>,
         clock: Arc<dyn Clock>,
-        before: &[SharedSite],
+        (admission, known_sites): (Option<&Admission>, &[SharedSite]),
     ) -> Result<Self, Error> {
-        let mut before: Vec<&SharedSite> = before.iter().collect();
+        let mut before: Vec<&SharedSite> = known_sites.iter().collect();
         let by_host = Sites::of(&config.sites);
-        let renewed = |site| SharedSite::new(site, &files, &mut before);
+        let renewed = |site| SharedSite::new(site, &files, &mut before, known_sites);
         let sites = by_host.iter().map(renewed).collect::<Result<_, _>>()?;
         let windows = config.sites.iter().map(|site| site.cache.stale_when_unreachable.0);
         let stale_when_unreachable = windows.max().unwrap_or_default();
@@ -98,6 +103,7 @@ impl Shared {
         Ok(Self {
             purge_token: purge_token.map(|path| token(path)).transpose()?,
             admin_token: admin_token.map(|path| token(path)).transpose()?,
+            admission: Admission::of_server(&config.server.limits, admission),
             certificate_groups: policy::certificate_groups(&config),
             config: Arc::new(config),
             by_host,
@@ -147,15 +153,19 @@ impl Shared {
 }
 
 impl SharedSite {
-    /// Takes what stays the same from one of the sites `before`, and removes that one.
-    fn new(site: &Arc<Site>, cache: &FileCache, before: &mut Vec<&Self>) -> Result<Self, Error> {
+    /// Takes what stays the same from one of the sites `before`, and removes that one. The site of `known_sites` with the same hosts
+    /// gives it the buckets of its clients.
+    fn new(site: &Arc<Site>, cache: &FileCache, before: &mut Vec<&Self>, known_sites: &[Self]) -> Result<Self, Error> {
         let files = match &site.settings.root {
             Some(root) => Some(open(root.get_ref(), &site.settings, cache, before)?),
             None => None,
         };
         let origins = (!site.settings.origins.is_empty()).then(|| origins(&site.settings, before));
         let fetches_pages = AtomicBool::new(false);
-        Ok(Self { site: Arc::clone(site), files, origins: origins.transpose()?, fetches_pages })
+        let same = |known: &&Self| hosts(&known.site.settings).eq(hosts(&site.settings));
+        let admission = known_sites.iter().find(same).and_then(|known| known.admission.as_ref());
+        let admission = Admission::of_site(&site.settings.limits, admission);
+        Ok(Self { site: Arc::clone(site), files, origins: origins.transpose()?, fetches_pages, admission })
     }
 }
 
@@ -189,7 +199,11 @@ fn origins(site: &site::Site, before: &mut Vec<&SharedSite>) -> Result<Arc<Origi
     Ok(Arc::new(origins))
 }
 
+fn hosts(site: &site::Site) -> impl Iterator<Item = &HostPattern> {
+    site.hosts.iter().map(Spanned::get_ref)
+}
+
 /// All settings of a site's origins.
 fn asked_origins(site: &site::Site) -> Value {
-    json!([site.origins, site.origin_settings()])
+    json!([site.origins, site.origin_settings(), site.limits.of_origins()])
 }

@@ -16,6 +16,7 @@ use super::connection_state::FIRST_REQUEST;
 use super::listener::{Accepted, Layers, LayersCell, Listener};
 use super::proxy_protocol::{self, HeaderError};
 use super::{connection, handshake};
+use crate::serve::admission::Entered;
 use crate::serve::stop::Stop;
 
 /// How long to wait after a connection could not be accepted, usually for want of descriptors.
@@ -24,6 +25,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const TOLD_EVERY: Duration = Duration::from_mins(1);
 /// When a connection that could not be accepted was logged.
 static LOGGED: AtomicU64 = AtomicU64::new(0);
+/// The same of the limit for connections.
+static FULL_LOGGED: AtomicU64 = AtomicU64::new(0);
 /// How often a stopping server waits for descriptors.
 const DRAIN_TRIES: u32 = 40;
 
@@ -78,6 +81,25 @@ impl Lack {
 }
 
 impl Served {
+    /// Accepts a connection. While there are as many as there may be, idle ones make room first.
+    async fn accept_within_limit(&self, listener: &Listener) -> io::Result<Accepted> {
+        while self.is_full() {
+            if should_log(&FULL_LOGGED) {
+                tracing::warn!(
+                    "there are as many connections as `connections` of [server.limits] allows; closing the ones that have been idle for longest (logged once a minute)"
+                );
+            }
+            self.common.load().connections.make_room();
+            tokio::time::sleep(PAUSE).await;
+        }
+        listener.accept().await
+    }
+
+    fn is_full(&self) -> bool {
+        let common = self.common.load();
+        common.connections.counts.is_full(common.limits.connections.map(|max| max.0))
+    }
+
     fn serve(&self, accepted: Accepted) {
         let Ok(peer) = accepted.peer() else { return };
         // A task for each kind of stream, so that none has to look which it is.
@@ -92,17 +114,18 @@ impl Served {
     }
 
     fn spawn(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: IpAddr) {
+        let Some(entered) = self.enter(peer) else { return };
         let served = self.clone();
         let Self { common, stopping, alive, layers } = self.clone();
         // Several tasks, since a connection without TLS and without a PROXY header needs less memory.
         match layers.get() {
             Layers { has_proxy_header: false, is_tls: false } => tokio::spawn(async move {
                 connection::serve(stream, peer, common, stopping).await;
-                drop(alive);
+                drop((entered, alive));
             }),
             Layers { has_proxy_header: false, is_tls: true } => tokio::spawn(async move {
                 handshake::serve(stream, peer, common, stopping).await;
-                drop(alive);
+                drop((entered, alive));
             }),
             Layers { has_proxy_header: true, is_tls } => tokio::spawn(async move {
                 match served.named_client(&mut stream, peer).await {
@@ -111,7 +134,7 @@ impl Served {
                     Ok(client) => Box::pin(connection::serve(stream, client, common, stopping)).await,
                     Err(error) => proxy_protocol::report(&error, peer),
                 }
-                drop(alive);
+                drop((entered, alive));
             }),
         };
     }
@@ -132,6 +155,25 @@ impl Served {
             () = stopped => return Err(HeaderError::Late(FIRST_REQUEST)),
         };
         Ok(named.map_or(peer, |named| named.ip()))
+    }
+
+    /// Counts a connection of this client. None if the client may not have it.
+    fn enter(&self, client: IpAddr) -> Option<Entered> {
+        let common = self.common.load();
+        let Common { service, connections, limits, .. } = &**common;
+        if !service.may_connect(client) {
+            tracing::debug!(%client, "closed a connection: its address may not connect");
+            return None;
+        }
+        let max = limits
+            .connections_per_client
+            .map(|max| max.0)
+            .filter(|_| !service.trusts(client) && !service.trusts_proxy_header(client));
+        let entered = connections.counts.enter(client, max);
+        if entered.is_none() {
+            tracing::debug!(%client, "closed a connection: its client has as many as it may have");
+        }
+        entered
     }
 
     /// Reacts to the lack of a connection.
@@ -171,7 +213,7 @@ pub(super) async fn accept(listener: Listener, served: Served, mut closed: onesh
                 _ => break,
             },
             _ = &mut closed => break,
-            accepted = listener.accept() => accepted,
+            accepted = served.accept_within_limit(&listener) => accepted,
         };
         match accepted {
             Ok(stream) => served.serve(stream),

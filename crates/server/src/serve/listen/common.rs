@@ -1,5 +1,6 @@
 //! The state that all connections of a worker share, and the answer to a request.
 
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use tokio::time::Instant;
 
 use super::connection_state::BusyGuard;
 use super::connections::Connections;
+use super::head_bytes::HeadBytes;
 use super::limits;
 use super::loss_check::LossCheck;
 use super::stream_budget::StreamBudget;
@@ -19,7 +21,8 @@ use crate::key::Scheme;
 use crate::serve::arrival::Arrival;
 use crate::serve::body::Backlog;
 use crate::serve::log::{self, Lines, LoggedRequest};
-use crate::serve::service::Service;
+use crate::serve::proxy::fast_path::FastHit;
+use crate::serve::service::{Route, Service};
 use crate::serve::shared::Shared;
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::trusted_proxies::{self, Forwarded};
@@ -63,8 +66,23 @@ impl Common {
     }
 
     /// Whether a simple request is within the limits.
-    pub(super) fn takes(&self, request: &SimpleRequest<'_>, head_bytes: usize) -> bool {
+    fn takes(&self, request: &SimpleRequest<'_>, head_bytes: usize) -> bool {
         head_bytes as u64 <= self.limits.header_bytes.0 && request.field_count() as u64 <= self.limits.header_count.0
+    }
+
+    /// The hit by the fast path for a simple request with a head of so many bytes, if both are within the limits.
+    pub(super) fn fast_hit(
+        &self,
+        (request, head_bytes): (&SimpleRequest<'_>, usize),
+        (arrival, real_client): (&Arrival, IpAddr),
+        route: &mut Option<Route>,
+        head: &mut Vec<u8>,
+    ) -> Option<FastHit<'_>> {
+        if !self.takes(request, head_bytes) {
+            return None;
+        }
+        let found = self.service.fast_hit(request, arrival, route, head)?;
+        self.service.admits(real_client, route.as_ref()).then_some(found)
     }
 
     pub(super) async fn answer(
@@ -86,8 +104,12 @@ impl Common {
             .as_ref()
             .map(|log| log.entry(&LoggedRequest::of(&request, scheme), real_client, Instant::now().into_std()));
         // Pinned, because two branches wait for it.
+        let head = (version == Version::HTTP_2).then(|| HeadBytes::count(open.connection(), request.headers()));
+        let is_over = head.as_ref().is_some_and(|head| head.is_over(self.limits.header_bytes.0));
         let answering = pin!(async {
-            match limits::refuse(&mut request, &self.limits) {
+            let refusal =
+                if is_over { Some(limits::too_many_heads()) } else { limits::refuse(&mut request, &self.limits) };
+            match refusal {
                 None => self.service.answer(request, arrival).await,
                 Some(refusal) => refusal,
             }
@@ -100,6 +122,7 @@ impl Common {
                 response
             }
         };
+        drop(head);
         let loss = (arrival.scheme == Scheme::Https).then(|| LossCheck::of(self.service.store()));
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();

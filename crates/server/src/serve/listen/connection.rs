@@ -20,12 +20,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::abandoned::Pending;
 use super::common::Common;
-use super::connection_state::{ConnectionState, Due, FIRST_REQUEST, Order};
+use super::connection_state::{BusyGuard, ConnectionState, Due, FIRST_REQUEST, Order};
 use super::connections::Registered;
 use super::fast_path::FastPath;
 use super::read_timeout::ReadTimeout;
 use super::stream_budget::Executor;
+use super::tracked_body::TrackedBody;
 use super::write_timeout::WriteTimeout;
 use crate::config::settings::Limits;
 use crate::serve::arrival::Arrival;
@@ -38,6 +40,13 @@ const FIELDS_MAX_OF_HYPER: usize = 100;
 const STREAMS_MAX: u32 = 100;
 /// The bytes of a stream's body that hyper takes before the client wants them.
 const SEND_BYTES_MAX: usize = 32 << 10;
+/// The most bytes of bodies that an HTTP/2 client may send before Eyewall wants them: of a stream, and of a connection.
+const STREAM_WINDOW: u32 = 128 << 10;
+const CONNECTION_WINDOW: u32 = 256 << 10;
+/// The most streams that the client has reset before Eyewall saw their requests, and that Eyewall has reset because of errors of
+/// the client. A connection with more is closed.
+const UNSEEN_RESETS_MAX: usize = 20;
+const ERRORS_MAX: usize = 256;
 /// How often a silent HTTP/2 client gets a ping, and its time to answer.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// The time of a connection to tell its client that it is going to close.
@@ -91,17 +100,8 @@ pub(super) async fn converse(
         let arrival = Arc::clone(&arrival);
         service_fn(move |request: Request<Incoming>| {
             let (common, open, interim) = (common.load_full(), state.open(), Arc::clone(&interim));
-            let (state, is_http1) = (Arc::clone(&state), request.version() < Version::HTTP_2);
-            let arrival = Arc::clone(&arrival);
-            async move {
-                // Created when it runs, and dropped with the response's head. Otherwise waiting streams, and bodies in flight, would
-                // keep its memory.
-                let answering = Box::pin(async {
-                    let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
-                    interim::telling(opened.as_ref(), common.answer(request, &arrival, open)).await
-                });
-                Ok::<_, Infallible>(marked(answering.await, is_http1 && state.is_last()))
-            }
+            let pending = (request.version() == Version::HTTP_2).then(|| Pending::new(&state));
+            answer_one(common, request, Arc::clone(&arrival), (open, pending), interim)
         })
     };
     let begun = common.load_full();
@@ -163,6 +163,28 @@ fn is_unseen(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
 }
 
+/// Answers one request.
+async fn answer_one(
+    common: Arc<Common>,
+    request: Request<Incoming>,
+    arrival: Arc<Arrival>,
+    (open, pending): (BusyGuard, Option<Pending>),
+    interim: Arc<Interim>,
+) -> Result<Response<TrackedBody>, Infallible> {
+    let (state, is_http1) = (Arc::clone(open.connection()), request.version() < Version::HTTP_2);
+    // Created when it runs, and dropped with the response's head. Otherwise waiting streams, and bodies in flight, would keep its
+    // memory.
+    let answering = Box::pin(async {
+        let opened = (request.version() == Version::HTTP_11).then(|| interim.open());
+        interim::telling(opened.as_ref(), common.answer(request, &arrival, open)).await
+    });
+    let response = answering.await;
+    if let Some(pending) = pending {
+        pending.answered();
+    }
+    Ok(marked(response, is_http1 && state.is_last()))
+}
+
 /// Logs how a connection has ended.
 fn log_end(
     ended: Result<(), Box<dyn std::error::Error + Send + Sync>>,
@@ -199,6 +221,10 @@ fn builder(limits: &Limits) -> auto::Builder<Executor> {
         .keep_alive_timeout(PING_EVERY)
         .max_concurrent_streams(STREAMS_MAX)
         .max_send_buf_size(SEND_BYTES_MAX)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_pending_accept_reset_streams(UNSEEN_RESETS_MAX)
+        .max_local_error_reset_streams(ERRORS_MAX)
         .max_header_list_size(head_bytes_max as u32);
     builder
 }

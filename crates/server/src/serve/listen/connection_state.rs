@@ -42,6 +42,10 @@ pub(super) struct ConnectionState {
     has_timed_out: AtomicBool,
     /// The number of requests so far whose head was whole.
     taken: AtomicUsize,
+    /// The number of requests so far that the client gave up before their answer.
+    abandoned: AtomicUsize,
+    /// The bytes of fields of requests without an answer, over HTTP/2.
+    head_bytes: AtomicUsize,
     /// Whether a response of the fast path is being sent.
     is_sending: AtomicBool,
     /// Whether the next response is the last one.
@@ -95,6 +99,8 @@ impl ConnectionState {
             since: AtomicU64::new(0),
             has_timed_out: AtomicBool::new(false),
             taken: AtomicUsize::new(0),
+            abandoned: AtomicUsize::new(0),
+            head_bytes: AtomicUsize::new(0),
             is_sending: AtomicBool::new(false),
             is_last: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
@@ -220,6 +226,23 @@ impl ConnectionState {
     /// The number of requests so far.
     pub(super) fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Notes a request that the client has given up, and returns how many there were.
+    pub(super) fn abandon(&self) -> usize {
+        self.abandoned.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(super) fn count_head(&self, bytes: usize) {
+        self.head_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn uncount_head(&self, bytes: usize) {
+        self.head_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn head_bytes(&self) -> usize {
+        self.head_bytes.load(Ordering::Relaxed)
     }
 
     /// Whether there were more than this many requests, and nothing is open.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::connection_state::{ConnectionState, Order};
+use crate::serve::admission::ConnectionCounts;
 
 /// How many idle connections are closed at once, the longest idle first: one of eight, and at least some.
 const CLOSED_SHARE: usize = 8;
@@ -11,7 +12,11 @@ const CLOSED_MIN: usize = 8;
 
 /// All open connections.
 #[derive(Default)]
-pub(super) struct Connections(Mutex<List>);
+pub(super) struct Connections {
+    list: Mutex<List>,
+    /// How many of them each client has. A connection is counted before its task begins.
+    pub(super) counts: Arc<ConnectionCounts>,
+}
 
 /// Fewer connections than this don't leave enough memory behind to give back.
 const MANY: usize = 16;
@@ -69,7 +74,7 @@ impl Connections {
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

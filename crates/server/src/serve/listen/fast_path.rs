@@ -269,11 +269,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         };
         request.is_last |= state.is_last();
         let mut head = read_buffer::spare_head();
-        let found = if common.takes(&request, head_bytes) {
-            common.service.fast_hit(&request, arrival, route, &mut head)
-        } else {
-            None
-        };
+        let found = common.fast_hit((&request, head_bytes), (arrival, real_client), route, &mut head);
         let Some(page) = found else {
             read_buffer::keep_head(head);
             return Ok(Advance::Granted(granted));

@@ -37,6 +37,12 @@ pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option
     None
 }
 
+/// The refusal of a request whose connection waits for too many requests with long heads.
+pub(super) fn too_many_heads() -> Response<Body> {
+    let words = "the requests of this connection have too many bytes of fields";
+    refusal(Version::HTTP_2, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, words)
+}
+
 /// Refuses fields that hyper lets through although they are malformed, or can't be understood.
 fn malformed(version: Version, fields: &HeaderMap) -> Option<(StatusCode, &'static str)> {
     if version < Version::HTTP_2 {

@@ -14,6 +14,7 @@
 //! Each worker listens on its own sockets for the same addresses (`SO_REUSEPORT`), and the kernel distributes the connections. A
 //! connection stays with its worker, so that nothing on the path of a hit moves between cores.
 
+mod abandoned;
 mod accept;
 mod activation;
 mod common;
@@ -23,6 +24,7 @@ mod connections;
 mod farewell;
 mod fast_path;
 mod handshake;
+mod head_bytes;
 mod limits;
 mod listener;
 mod loss_check;

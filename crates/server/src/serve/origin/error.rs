@@ -7,6 +7,9 @@ use std::time::Duration;
 use super::connector::{ConnectTimeout, NoHttp2};
 use http::StatusCode;
 
+/// [`ProxyError::Busy`] in `Cache-Status`.
+pub(crate) const BUSY: &str = "origin-busy";
+
 /// The reason for which there is no response. The texts are for clients, and reveal no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProxyError {
@@ -35,6 +38,9 @@ pub(crate) enum ProxyError {
     BodyTooLarge,
     #[error("the address is outside the site")]
     Outside,
+    /// The seconds after which the client may try again.
+    #[error("too many requests wait for the origin; try again later")]
+    Busy(u64),
 }
 
 /// The reason for which a request's body is incomplete.
@@ -65,6 +71,7 @@ impl ProxyError {
             Self::ClientLate(_) | Self::ClientSlow(_) | Self::ClientOverdue(_) => StatusCode::REQUEST_TIMEOUT,
             Self::ClientBroken | Self::Outside => StatusCode::BAD_REQUEST,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -80,6 +87,7 @@ impl ProxyError {
             Self::ClientBroken => "client-broken",
             Self::BodyTooLarge => "body-too-large",
             Self::Outside => "outside",
+            Self::Busy(_) => BUSY,
         }
     }
 
@@ -88,9 +96,17 @@ impl ProxyError {
         matches!(self.status(), StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE)
     }
 
-    /// Whether it is a failure of the origin, and not of the client.
+    /// Whether it is a failure of the origin, and not of the client or of this server.
     pub(crate) fn is_of_origin(&self) -> bool {
-        self.status().is_server_error()
+        self.status().is_server_error() && !matches!(self, Self::Busy(_))
+    }
+
+    /// The seconds after which the client may try again, if that is known.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::Busy(seconds) => Some(*seconds),
+            _ => None,
+        }
     }
 }
 

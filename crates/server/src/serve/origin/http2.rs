@@ -32,6 +32,7 @@ use super::origins::HEAD_BYTES_MAX;
 use super::request::RequestBody;
 use super::stream::Stream;
 use crate::config::origin::Http2;
+use crate::serve::admission::Place as TurnPlace;
 
 /// The most requests at the same time on one connection, whatever the origin allows.
 const STREAMS_MAX: usize = 128;
@@ -91,6 +92,8 @@ pub(crate) struct ResponseBody {
     incoming: Incoming,
     /// Until its end.
     stream: Option<StreamGuard>,
+    /// The place of its request among those of the site, until its end.
+    place: Option<TurnPlace>,
 }
 
 /// The result of a request.
@@ -123,7 +126,7 @@ impl Pool {
             let mut sender = guard.0.sender.clone();
             let mut failed = match sender.try_send_request(request).await {
                 Ok(response) => {
-                    let body = |incoming| ResponseBody { incoming, stream: Some(guard) };
+                    let body = |incoming| ResponseBody { incoming, stream: Some(guard), place: None };
                     return Ok(Sent::Answered(response.map(body)));
                 }
                 Err(failed) => failed,
@@ -388,6 +391,11 @@ fn write_for_http2(request: &mut Request<RequestBody>) {
 }
 
 impl ResponseBody {
+    /// The same with the place of its request.
+    pub(super) fn with_place(self, place: Option<TurnPlace>) -> Self {
+        Self { place, ..self }
+    }
+
     /// How far the connection may read ahead, if it is one of HTTP/2.
     pub(crate) fn read_ahead_max(&self) -> Option<u64> {
         self.stream.as_ref().map(|_| STREAM_WINDOW.into())
@@ -396,7 +404,7 @@ impl ResponseBody {
 
 impl From<Incoming> for ResponseBody {
     fn from(incoming: Incoming) -> Self {
-        Self { incoming, stream: None }
+        Self { incoming, stream: None, place: None }
     }
 }
 
@@ -411,7 +419,7 @@ impl http_body::Body for ResponseBody {
         let body = self.get_mut();
         let polled = Pin::new(&mut body.incoming).poll_frame(context);
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
-            body.stream = None;
+            (body.stream, body.place) = (None, None);
         }
         polled
     }

@@ -36,7 +36,7 @@ mod tls;
 mod tunnel;
 
 pub(crate) use body_rate::BodyRate;
-pub(crate) use error::ProxyError;
+pub(crate) use error::{BUSY, ProxyError};
 pub(crate) use forwarded::ClientInfo;
 pub(crate) use http2::ResponseBody;
 pub(crate) use origins::Origins;

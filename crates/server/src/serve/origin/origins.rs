@@ -16,6 +16,7 @@ use super::framing::contradiction;
 use super::http2::ResponseBody;
 use super::request::{OriginRequest, RequestBody};
 use super::site::{OriginSite, Timeouts};
+use crate::serve::admission::{Full, OriginQueue};
 use crate::serve::{interim, log};
 
 /// Shorter than the five seconds after which many servers close an idle connection, so few requests meet a connection that is
@@ -55,7 +56,19 @@ impl Origins {
     /// A request that was never written, because its connection turned out closed, goes to another connection, whatever its
     /// method; and so does one with the whole body in memory that the origin has not processed, as HTTP/2 can say. Apart from that,
     /// only idempotent requests with the whole body in memory are retried, within the timeout for a response's head.
+    ///
+    /// If the site limits the requests to its origins, this one waits for its turn first.
     pub(crate) async fn send(&self, origin_request: OriginRequest<'_>) -> Result<Response<ResponseBody>, ProxyError> {
+        let place = match &self.site.queue {
+            Some(queue) => Some(queue.enter().await.map_err(|Full| busy(queue))?),
+            None => None,
+        };
+        let response = self.send_at_once(origin_request).await?;
+        Ok(response.map(|body| body.with_place(place)))
+    }
+
+    /// The same without waiting.
+    async fn send_at_once(&self, origin_request: OriginRequest<'_>) -> Result<Response<ResponseBody>, ProxyError> {
         let started = Instant::now();
         let mut again = origin_request.again();
         let mut retries = if origin_request.method.is_idempotent() { self.site.settings.retries } else { 0 };
@@ -180,6 +193,11 @@ impl Origins {
         }
         Err(error)
     }
+}
+
+/// The wait for the queue has been in vain.
+fn busy(queue: &OriginQueue) -> ProxyError {
+    ProxyError::Busy(queue.retry_after().as_secs().max(1))
 }
 
 /// Refuses a response with an ambiguous head.

@@ -17,6 +17,7 @@ use super::tls::{self, TlsError};
 use crate::config;
 use crate::config::origin::Http2;
 use crate::config::origin_url::OriginUrl;
+use crate::serve::admission::{OriginQueue, QueueLimits};
 
 /// The settings for requests to the origins of a site.
 pub(crate) struct Settings {
@@ -33,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) server_name: Option<ServerName<'static>>,
     pub(crate) health: HealthRules,
     pub(crate) check: Option<HealthCheck>,
+    /// How many requests they get at once. None: any number.
+    pub(crate) queue: Option<QueueLimits>,
 }
 
 /// The timeouts.
@@ -52,6 +55,7 @@ pub(crate) struct OriginSite {
     pub(super) settings: Settings,
     pub(super) tls: Arc<ClientConfig>,
     pub(super) health: Health,
+    pub(super) queue: Option<OriginQueue>,
     /// Whether a worker checks the origins already; one is enough.
     is_checked: AtomicBool,
     /// Notified once no configuration has this site any more.
@@ -86,6 +90,11 @@ impl Settings {
                 timeout: health.timeout.0,
                 statuses: health.status,
             }),
+            queue: site.limits.of_origins().map(|(at_once, waiting, wait)| QueueLimits {
+                at_once: at_once as usize,
+                waiting: waiting as usize,
+                wait,
+            }),
         }
     }
 
@@ -102,6 +111,7 @@ impl Settings {
             server_name: None,
             health: HealthRules::default(),
             check: None,
+            queue: None,
         }
     }
 }
@@ -112,7 +122,9 @@ impl OriginSite {
         let is_secure = settings.urls.iter().any(OriginUrl::is_secure);
         let tls = tls::client_config(is_secure, settings.ca_file.as_deref())?;
         let health = Health::new(settings.health, settings.urls.len());
-        Ok(Self { settings, tls, health, is_checked: AtomicBool::new(false), retired: Notify::new() })
+        let queue = settings.queue.map(OriginQueue::new);
+        let (is_checked, retired) = (AtomicBool::new(false), Notify::new());
+        Ok(Self { settings, tls, health, queue, is_checked, retired })
     }
 
     /// Takes over what another site knows of the health of the same addresses.

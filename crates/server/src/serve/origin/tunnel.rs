@@ -11,11 +11,17 @@ use super::http2::ResponseBody;
 use super::origins::Origins;
 use super::request::OriginRequest;
 
-/// The protocols that a request wants to upgrade to, if `Connection` names its field `Upgrade`.
+/// The protocols that a request wants to upgrade to, if `Connection` names its field `Upgrade`. None if HTTP/2 is among them: its
+/// requests would reach the origin past the rules, the limits and the cache of the site.
 pub(crate) fn asked_protocol(fields: &HeaderMap) -> Option<&HeaderValue> {
     let mut options =
         fields.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    options.any(|option| option.trim().eq_ignore_ascii_case("upgrade")).then(|| fields.get(UPGRADE))?
+    let protocols =
+        options.any(|option| option.trim().eq_ignore_ascii_case("upgrade")).then(|| fields.get(UPGRADE))??;
+    let is_http2 = |name: &[u8]| name.trim_ascii().eq_ignore_ascii_case(b"h2c");
+    let all = fields.get_all(UPGRADE).iter();
+    let is_hidden = all.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')).any(is_http2);
+    (!is_hidden).then_some(protocols)
 }
 
 impl Origins {

@@ -16,7 +16,7 @@ use super::{Proxy, error_page, policy, tags};
 use crate::key::{CLIENT_ADDRESSES, CacheKey};
 use crate::rules::{Decision, Overrides, RuleSet};
 use crate::serve::fields;
-use crate::serve::origin::{ClientInfo, OriginRequest, ProxyError, RequestBody, ResponseBody, framing};
+use crate::serve::origin::{BUSY, ClientInfo, OriginRequest, ProxyError, RequestBody, ResponseBody, framing};
 use crate::serve::trusted_proxies::Forwarded;
 
 /// The client's request, the key of its response, and the site's rules that apply to it.
@@ -91,6 +91,10 @@ impl Upstream for Inbound {
     }
 
     fn failure_ttl(&self, failure: &Failure) -> Option<Duration> {
+        // The next request may find a place.
+        if failure.detail == BUSY {
+            return None;
+        }
         let overrides = self.decision().of_response(failure.status, &HeaderMap::new()).overrides;
         overrides.negative_ttl.filter(|_| overrides.no_store != Some(true))
     }

@@ -28,7 +28,7 @@ use eyewall_http::reuse;
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::settings::Settings;
 use eyewall_page_cache::visit::{Answered, Unanswered, Visit};
-use http::header::{CONNECTION, STRICT_TRANSPORT_SECURITY};
+use http::header::{CONNECTION, RETRY_AFTER, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Response};
 use http_body::Body as _;
@@ -148,6 +148,9 @@ fn response_of(answered: Answered<Inbound>) -> Response<Body> {
 fn failed(error: &ProxyError, status: CacheStatus) -> Response<Body> {
     let mut response = reply::error(error.status(), &error.to_string());
     status.detail(error.detail()).append_to(response.headers_mut(), NAME);
+    if let Some(seconds) = error.retry_after() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
     // Over HTTP/2, hyper drops the body if the error concerns only the stream.
     if error.leaves_body() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
