@@ -24,13 +24,13 @@ fn what_is_hot_stays() {
     let before = attacked.origin.asked().len();
     for round in 0..MISSES / 100 {
         let mut stream = attacked.connect();
-        let requests: String = (0..100)
+        let requests: Vec<String> = (0..100)
             .map(|number| {
                 let close = if number == 99 { "Connection: close\r\n" } else { "" };
                 format!("GET /page?{round}-{number} HTTP/1.1\r\nHost: test\r\n{close}\r\n")
             })
             .collect();
-        stream.write_all(requests.as_bytes()).unwrap();
+        stream.write_all(requests.concat().as_bytes()).unwrap();
         stream.read_to_end(&mut Vec::new()).unwrap();
     }
     assert_eq!(attacked.origin.asked().len(), before + MISSES, "each of them was a miss");

@@ -86,7 +86,7 @@ fn careless() -> Origin {
             "proxy",
             "accept-language",
         ];
-        let mut body: String = repeated.iter().map(|name| format!("{name}: {}\n", asked.field(name))).collect();
+        let mut body = repeated.map(|name| format!("{name}: {}\n", asked.field(name))).concat();
         body += &String::from_utf8_lossy(&content);
         if asked.field("cookie").contains("session") {
             body += "secret";

@@ -16,7 +16,7 @@ fn kept() -> Vec<u8> {
 
 /// A request with the field from the table this many times.
 fn bomb(count: usize) -> Vec<u8> {
-    [get("/slow"), vec![0x80 | 62; count]].concat()
+    [get("/slow"), vec![0x80 | 0x3e; count]].concat()
 }
 
 #[test]
