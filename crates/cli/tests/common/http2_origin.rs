@@ -16,6 +16,7 @@ use http::{HeaderMap, Response};
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_rustls::TlsAcceptor;
 
@@ -84,6 +85,15 @@ impl Stream {
 
     pub(crate) async fn answer_text(self, text: &str) {
         self.answer(&[("cache-control", "no-store")], Bytes::copy_from_slice(text.as_bytes()), None).await;
+    }
+
+    /// Sends a part of a body of unknown length, and ends the stream without an error once this `may_end`.
+    pub(crate) async fn cut_off(mut self, part: &'static [u8], may_end: &Semaphore) {
+        let head = Response::builder().header("cache-control", "max-age=60").body(()).expect("a response");
+        let mut stream = self.respond.send_response(head, false).expect("the connection stands");
+        stream.send_data(Bytes::from_static(part), false).expect("the window is larger");
+        may_end.acquire().await.expect("it is open").forget();
+        stream.send_reset(Reason::NO_ERROR);
     }
 
     pub(crate) fn reset(mut self, reason: Reason) {

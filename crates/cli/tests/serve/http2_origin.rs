@@ -446,3 +446,31 @@ fn an_origin_that_does_not_speak_http2_is_broken() {
         assert_eq!((reply.status, reply.cache()), (502, "Eyewall; fwd=uri-miss; detail=origin-broken"));
     }
 }
+
+#[test]
+fn a_body_that_the_origin_cuts_off_without_an_error_is_not_whole() {
+    const PART: &[u8] = b"a part of a page";
+    let may_end = Arc::new(Semaphore::new(0));
+    let origin = {
+        let may_end = Arc::clone(&may_end);
+        Http2Origin::start(move |stream: Stream| {
+            let may_end = Arc::clone(&may_end);
+            async move { stream.cut_off(PART, &may_end).await }
+        })
+    };
+    let server = over(&format!("http://{}", origin.address), "");
+    for asked in 1..=2 {
+        let mut client = connect(server.address);
+        client.write_all(b"GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").unwrap();
+        let mut received = Vec::new();
+        while !received.windows(PART.len()).any(|bytes| bytes == PART) {
+            let mut byte = [0];
+            client.read_exact(&mut byte).unwrap();
+            received.push(byte[0]);
+        }
+        may_end.add_permits(1);
+        let _ = client.read_to_end(&mut received);
+        assert!(!received.ends_with(b"0\r\n\r\n"), "the end of a whole body");
+        assert_eq!(origin.asked().len(), asked, "it was not stored");
+    }
+}

@@ -51,10 +51,15 @@ pub fn add_identities(request: &mut HeaderMap) {
     for name in [IF_NONE_MATCH, IF_MATCH].into_iter().filter(|name| !is_ranged || *name != IF_MATCH) {
         let Some(TagList::Tags(theirs)) = TagList::of(request, &name) else { continue };
         let opaque = theirs.iter().filter_map(|tag| without_suffix(tag.opaque()));
-        let added: Vec<HeaderValue> =
-            opaque.filter_map(|opaque| HeaderValue::from_bytes(&[b"\"", opaque, b"\""].concat()).ok()).collect();
-        for tag in added {
-            request.append(name.clone(), tag);
+        let added: Vec<Vec<u8>> = opaque.map(|opaque| [b"\"", opaque, b"\""].concat()).collect();
+        if added.is_empty() {
+            continue;
+        }
+        // In one line: some programs read only the first.
+        let lines = request.get_all(&name).iter().map(|line| line.as_bytes().to_vec());
+        let all: Vec<Vec<u8>> = lines.chain(added).collect();
+        if let Ok(line) = HeaderValue::from_bytes(&all.join(&b", "[..])) {
+            request.insert(name.clone(), line);
         }
     }
 }
@@ -114,8 +119,8 @@ mod tests {
         request.insert(IF_RANGE, HeaderValue::from_static("\"x--br\""));
         add_identities(&mut request);
         let lines = |name| request.get_all(name).iter().map(|line| line.to_str().unwrap()).collect::<Vec<_>>();
-        assert_eq!(lines(IF_MATCH), ["\"x--br\"", "\"x\""]);
-        assert_eq!(lines(IF_NONE_MATCH), ["\"y\", W/\"z--zstd\"", "\"z\""]);
+        assert_eq!(lines(IF_MATCH), ["\"x--br\", \"x\""]);
+        assert_eq!(lines(IF_NONE_MATCH), ["\"y\", W/\"z--zstd\", \"z\""]);
         assert_eq!(lines(IF_RANGE), ["\"x--br\""]);
         let mut request = one(IF_MATCH, "\"x--br\"");
         request.insert(RANGE, HeaderValue::from_static("bytes=5-"));

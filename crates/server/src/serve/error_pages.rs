@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use http::header::{
-    ACCEPT, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, ETAG,
-    LAST_MODIFIED, TRAILER,
+    ACCEPT, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH,
+    CONTENT_LOCATION, CONTENT_TYPE, ETAG, LAST_MODIFIED, TRAILER,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt as _;
@@ -25,8 +25,22 @@ const EVERY: Duration = Duration::from_mins(1);
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// The fields that describe a body. Those of the error go, those of the page come.
-const OF_BODY: [HeaderName; 8] =
-    [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_LANGUAGE, CONTENT_ENCODING, ETAG, LAST_MODIFIED, ACCEPT_RANGES, TRAILER];
+const OF_BODY: [HeaderName; 14] = [
+    CONTENT_TYPE,
+    CONTENT_LENGTH,
+    CONTENT_LANGUAGE,
+    CONTENT_ENCODING,
+    CONTENT_DISPOSITION,
+    CONTENT_LOCATION,
+    ETAG,
+    LAST_MODIFIED,
+    ACCEPT_RANGES,
+    TRAILER,
+    HeaderName::from_static("digest"),
+    HeaderName::from_static("repr-digest"),
+    HeaderName::from_static("content-digest"),
+    HeaderName::from_static("content-md5"),
+];
 
 /// Whether a client that accepts these types can show a page.
 pub(super) fn takes_pages(fields: &HeaderMap) -> bool {

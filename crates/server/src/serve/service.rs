@@ -57,11 +57,9 @@ impl Service {
         Self { shared: Arc::clone(shared), sites, is_limited }
     }
 
-    /// Whether a client with this address may connect. A trusted proxy may, because its requests are those of its clients.
+    /// Whether a client with this address may connect.
     pub(crate) fn may_connect(&self, client: IpAddr) -> bool {
-        let admission = self.shared.admission.as_ref();
-        let is_proxy = || self.trusts(client) || self.trusts_proxy_header(client);
-        admission.is_none_or(|admission| admission.may_connect(client)) || is_proxy()
+        self.shared.admission.as_ref().is_none_or(|admission| admission.may_connect(client))
     }
 
     /// Whether the real client of a request may have the hit by the fast path for this route. If it may not, [`Service::answer`] refuses it.
@@ -140,25 +138,26 @@ impl Service {
     /// Answers a request of this connection. Its extensions have the fields of a trusted proxy about its client.
     pub(crate) async fn answer(&self, request: Request<Incoming>, arrival: &Arrival) -> Response<Body> {
         let client = arrival.client;
-        let forwarded = request.extensions().get::<Forwarded>();
+        let (mut parts, body) = request.into_parts();
+        // Before the limits: an authority asks from addresses that nobody knows before.
+        if let Some(tls) = self.shared.tls.as_ref().filter(|_| arrival.scheme == Scheme::Http)
+            && parts.uri.path().starts_with(HTTP_PATH)
+            && let Some(answer) = policy::challenge(tls, &parts).await
+        {
+            return answer;
+        }
+        let forwarded = parts.extensions.get::<Forwarded>();
         let real_client = forwarded.map_or(client, |forwarded| forwarded.real_client.address);
         if self.is_limited
             && let Err(refusal) = self.admit(real_client, None)
         {
             return refusal.response();
         }
-        if request.method() == Method::CONNECT {
+        if parts.method == Method::CONNECT {
             return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server does not support CONNECT");
         }
-        if request.method() == Method::OPTIONS && request.uri().path() == "*" {
+        if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
             return reply::response(StatusCode::NO_CONTENT, HeaderMap::new(), Body::empty());
-        }
-        let (mut parts, body) = request.into_parts();
-        if let Some(tls) = self.shared.tls.as_ref().filter(|_| arrival.scheme == Scheme::Http)
-            && parts.uri.path().starts_with(HTTP_PATH)
-            && let Some(answer) = policy::challenge(tls, &parts).await
-        {
-            return answer;
         }
         if purge::method::is_purge(&parts.method) {
             return purge::method::answer(&self.shared, &parts, client).await;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::config::names::Network;
+use crate::serve::unix_client::is_unix;
 
 /// The networks whose clients are admitted.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,10 +28,10 @@ impl Networks {
         self.allow.0.is_empty() && self.deny.0.is_empty()
     }
 
-    /// `deny` takes precedence.
+    /// `deny` takes precedence. The permissions of a Unix socket say who may connect there.
     pub(super) fn admit(&self, address: IpAddr) -> bool {
         let number = number(address);
-        !self.deny.has(number) && (self.allow.0.is_empty() || self.allow.has(number))
+        is_unix(address) || !self.deny.has(number) && (self.allow.0.is_empty() || self.allow.has(number))
     }
 }
 

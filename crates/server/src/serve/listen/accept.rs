@@ -114,11 +114,12 @@ impl Served {
     }
 
     fn spawn(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: IpAddr) {
-        let Some(entered) = self.enter(peer) else { return };
+        let layers = self.layers.get();
+        let Some(entered) = self.enter(peer, layers.has_proxy_header) else { return };
         let served = self.clone();
-        let Self { common, stopping, alive, layers } = self.clone();
+        let Self { common, stopping, alive, .. } = self.clone();
         // Several tasks, since a connection without TLS and without a PROXY header needs less memory.
-        match layers.get() {
+        match layers {
             Layers { has_proxy_header: false, is_tls: false } => tokio::spawn(async move {
                 connection::serve(stream, peer, common, stopping).await;
                 drop((entered, alive));
@@ -128,11 +129,18 @@ impl Served {
                 drop((entered, alive));
             }),
             Layers { has_proxy_header: true, is_tls } => tokio::spawn(async move {
-                match served.named_client(&mut stream, peer).await {
-                    // On the heap, so that a connection that only begins needs little memory.
-                    Ok(client) if is_tls => Box::pin(handshake::serve(stream, client, common, stopping)).await,
-                    Ok(client) => Box::pin(connection::serve(stream, client, common, stopping)).await,
-                    Err(error) => proxy_protocol::report(&error, peer),
+                let client = match served.named_client(&mut stream, peer).await {
+                    Ok(client) => client,
+                    Err(error) => return proxy_protocol::report(&error, peer),
+                };
+                // From now on it counts for the client.
+                drop(entered);
+                let Some(entered) = served.enter(client, client == peer) else { return };
+                // On the heap, so that a connection that only begins needs little memory.
+                if is_tls {
+                    Box::pin(handshake::serve(stream, client, common, stopping)).await;
+                } else {
+                    Box::pin(connection::serve(stream, client, common, stopping)).await;
                 }
                 drop((entered, alive));
             }),
@@ -157,18 +165,17 @@ impl Served {
         Ok(named.map_or(peer, |named| named.ip()))
     }
 
-    /// Counts a connection of this client. None if the client may not have it.
-    fn enter(&self, client: IpAddr) -> Option<Entered> {
+    /// Counts a connection of this client. None if the client may not have it. A proxy may have any number, because its connections
+    /// are those of its clients; `names_clients` tells whether it names them by PROXY headers.
+    fn enter(&self, client: IpAddr, names_clients: bool) -> Option<Entered> {
         let common = self.common.load();
         let Common { service, connections, limits, .. } = &**common;
-        if !service.may_connect(client) {
+        let is_proxy = service.trusts(client) || names_clients && service.trusts_proxy_header(client);
+        if !is_proxy && !service.may_connect(client) {
             tracing::debug!(%client, "closed a connection: its address may not connect");
             return None;
         }
-        let max = limits
-            .connections_per_client
-            .map(|max| max.0)
-            .filter(|_| !service.trusts(client) && !service.trusts_proxy_header(client));
+        let max = limits.connections_per_client.map(|max| max.0).filter(|_| !is_proxy);
         let entered = connections.counts.enter(client, max);
         if entered.is_none() {
             tracing::debug!(%client, "closed a connection: its client has as many as it may have");

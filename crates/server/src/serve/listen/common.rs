@@ -106,6 +106,8 @@ impl Common {
         // Pinned, because two branches wait for it.
         let head = (version == Version::HTTP_2).then(|| HeadBytes::count(open.connection(), request.headers()));
         let is_over = head.as_ref().is_some_and(|head| head.is_over(self.limits.header_bytes.0));
+        // Before the answer looks anything up.
+        let loss = (arrival.scheme == Scheme::Https).then(|| LossCheck::of(self.service.store()));
         let answering = pin!(async {
             let refusal =
                 if is_over { Some(limits::too_many_heads()) } else { limits::refuse(&mut request, &self.limits) };
@@ -123,7 +125,6 @@ impl Common {
             }
         };
         drop(head);
-        let loss = (arrival.scheme == Scheme::Https).then(|| LossCheck::of(self.service.store()));
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
             let loss = loss.filter(|_| body.may_be_pinned());

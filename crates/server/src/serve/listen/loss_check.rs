@@ -13,7 +13,7 @@ use eyewall_page_cache::store::Store;
 /// The check of a response's body.
 pub(super) struct LossCheck {
     store: Arc<Store>,
-    /// Whether the volume had failed when the response began: then none of its bytes are the volume's.
+    /// Whether the volume had failed when the request came: then none of its bytes are the volume's.
     had_failed: bool,
 }
 

@@ -33,6 +33,7 @@ use super::request::RequestBody;
 use super::stream::Stream;
 use crate::config::origin::Http2;
 use crate::serve::admission::Place as TurnPlace;
+use eyewall_page_cache::upstream::BoxError;
 
 /// The most requests at the same time on one connection, whatever the origin allows.
 const STREAMS_MAX: usize = 128;
@@ -69,6 +70,9 @@ struct State {
     /// The origin has chosen HTTP/1.1, until then.
     http1_until: Option<Instant>,
 }
+
+/// Why a body is incomplete although its connection is sound.
+const CUT_OFF: &str = "the origin reset the stream before the end of the body";
 
 type Outcome = Result<(), Failure>;
 type Driver = http2::Connection<TokioIo<Noticed>, RequestBody, TokioExecutor>;
@@ -117,9 +121,14 @@ impl Pool {
     /// Sends a request on a connection with a free stream, and returns the head of its response.
     pub(super) async fn send(&self, mut request: Request<RequestBody>) -> Result<Sent, Failure> {
         let mut moves = 0;
+        let (target, host) = (request.uri().clone(), request.headers().get(HOST).cloned());
         loop {
             let guard = match self.place().await? {
                 Place::Stream(guard) => guard,
+                Place::Http1 if moves > 0 => {
+                    write_for_http1(&mut request, target, host);
+                    return Ok(Sent::Http1(Box::new(request)));
+                }
                 Place::Http1 => return Ok(Sent::Http1(Box::new(request))),
             };
             write_for_http2(&mut request);
@@ -330,7 +339,8 @@ impl AsyncWrite for Noticed {
 impl State {
     /// Whether a connection is open, of any version.
     fn has_connection(&self) -> bool {
-        self.http1_until.is_some() || self.connections.iter().any(|connection| !connection.sender.is_closed())
+        self.http1_until.is_some_and(|until| Instant::now() < until)
+            || self.connections.iter().any(|connection| !connection.sender.is_closed())
     }
 
     fn free_stream(&mut self) -> Option<StreamGuard> {
@@ -390,6 +400,16 @@ fn write_for_http2(request: &mut Request<RequestBody>) {
     }
 }
 
+/// Takes back what [`write_for_http2`] has done. hyper frames the body.
+fn write_for_http1(request: &mut Request<RequestBody>, target: Uri, host: Option<HeaderValue>) {
+    *request.version_mut() = Version::HTTP_11;
+    *request.uri_mut() = target;
+    request.headers_mut().remove(TE);
+    if let Some(host) = host {
+        request.headers_mut().insert(HOST, host);
+    }
+}
+
 impl ResponseBody {
     /// The same with the place of its request.
     pub(super) fn with_place(self, place: Option<TurnPlace>) -> Self {
@@ -410,14 +430,17 @@ impl From<Incoming> for ResponseBody {
 
 impl http_body::Body for ResponseBody {
     type Data = bytes::Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<http_body::Frame<bytes::Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<http_body::Frame<bytes::Bytes>, BoxError>>> {
         let body = self.get_mut();
-        let polled = Pin::new(&mut body.incoming).poll_frame(context);
+        let polled = Pin::new(&mut body.incoming).poll_frame(context).map_err(BoxError::from);
+        // hyper takes a stream that was reset without an error for the end of its body (RFC 9113, section 8.1).
+        let is_cut_off = body.stream.is_some() && matches!(polled, Poll::Ready(None)) && !body.incoming.is_end_stream();
+        let polled = if is_cut_off { Poll::Ready(Some(Err(CUT_OFF.into()))) } else { polled };
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
             (body.stream, body.place) = (None, None);
         }

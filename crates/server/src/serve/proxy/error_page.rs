@@ -35,6 +35,9 @@ impl Proxy {
 
     /// The stored page at this target, of any age. The origin is not asked.
     pub(crate) async fn stored_error_page(self: &Arc<Self>, target: Uri) -> Option<Response<Body>> {
+        if self.pages.store.has_failed() {
+            return None;
+        }
         self.error_page(target, Some("only-if-cached, max-stale")).await
     }
 

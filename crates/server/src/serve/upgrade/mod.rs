@@ -22,10 +22,10 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use eyewall::Cache;
 use serde::Serialize;
@@ -43,6 +43,8 @@ pub(crate) use inherited::{InheritedAdmin, InheritedSocket};
 
 /// The time of a new process to be ready.
 const READY_TIMEOUT: Duration = Duration::from_mins(1);
+/// The time of a process to end once it has closed its channel.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// The environment variable that tells a process that it is a successor. Its value is the process before it.
 const VARIABLE: &str = "EYEWALL_UPGRADE";
 /// Variables about the process before: its watchdog's, and the sockets that systemd gave it.
@@ -202,12 +204,25 @@ fn start(successor: &Successor) -> io::Result<(Channel, Child)> {
     Ok((channel, child))
 }
 
+/// The status of a child that ends by itself, soon after it has closed its channel.
+fn ended(child: &mut Child) -> io::Result<Option<ExitStatus>> {
+    let deadline = Instant::now() + END_TIMEOUT;
+    loop {
+        let status = child.try_wait()?;
+        if status.is_some() || Instant::now() >= deadline {
+            return Ok(status);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Why there is no answer of a successor.
 fn in_words(error: &io::Error, child: &mut Child) -> String {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => match child.wait()
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => match ended(child)
         {
-            Ok(status) => format!("the new process ended ({status}); its messages are in the server's log"),
+            Ok(None) => "the new process closed its channel, and was ended".to_owned(),
+            Ok(Some(status)) => format!("the new process ended ({status}); its messages are in the server's log"),
             Err(error) => format!("the new process ended: {error}"),
         },
         io::ErrorKind::TimedOut => {

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
+use eyewall_page_cache::upstream::BoxError;
 use http::{Request, Response};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
@@ -72,7 +73,7 @@ async fn pass(
     origins: &Origins,
     mut request: Request<Incoming>,
     client: SocketAddr,
-) -> Response<BoxBody<Bytes, hyper::Error>> {
+) -> Response<BoxBody<Bytes, BoxError>> {
     let upgrade = asked_protocol(request.headers()).cloned();
     let upgrade = upgrade.map(|protocol| (protocol, hyper::upgrade::on(&mut request)));
     let (mut head, incoming) = request.into_parts();
