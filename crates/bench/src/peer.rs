@@ -1,4 +1,4 @@
-//! Stores by name: who makes each store, whether it is available, and how to open it.
+//! Stores by name: the author of each store, its availability, and how to open it.
 
 use serde::{Deserialize, Serialize};
 

@@ -19,7 +19,7 @@ pub(crate) use hints::parse;
 
 pub use entry::{Get, List, Put, PutBeside, Remove, SortBy};
 pub use operate::{Create, Export, Import, Map, Purge, Resize, Scrub, ServerPlace, Stat, Top, Upkeep, Verify};
-pub use serve::{Check, LogForm, Reload, Serve, Upgrade};
+pub use serve::{Check, LogForm, RunningServer, Serve};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, or a hit, also if the reader of the output closed it; 1 the key is absent; 2 the command line or the \
@@ -89,10 +89,10 @@ pub enum Verb {
     Serve(Serve),
     /// Put the configuration file of a running server in force, without losing a request
     #[command(after_help = serve::RELOAD_AFTER_HELP)]
-    Reload(Reload),
+    Reload(RunningServer),
     /// Let a running server start its program again, and hand over to it, without losing a request
     #[command(after_help = serve::UPGRADE_AFTER_HELP)]
-    Upgrade(Upgrade),
+    Upgrade(RunningServer),
     /// Check a configuration file of the server, and show its effect; exit 2 if it has mistakes
     #[command(after_help = serve::CHECK_AFTER_HELP)]
     Check(Check),

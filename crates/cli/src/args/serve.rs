@@ -139,23 +139,9 @@ impl From<LogForm> for LogFormat {
     }
 }
 
-/// `eyewall reload`
+/// `eyewall reload` and `eyewall upgrade`
 #[derive(Debug, Args)]
-pub struct Reload {
-    /// Ask this running server: the path of its socket, or `http://127.0.0.1:PORT`
-    #[arg(long, value_name = "SERVER")]
-    pub server: ServerPlace,
-    /// The file with the token, which a server at a port requires
-    #[arg(long, value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
-    /// Write one JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `eyewall upgrade`
-#[derive(Debug, Args)]
-pub struct Upgrade {
+pub struct RunningServer {
     /// Ask this running server: the path of its socket, or `http://127.0.0.1:PORT`
     #[arg(long, value_name = "SERVER")]
     pub server: ServerPlace,

@@ -10,15 +10,19 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::Error;
-use crate::args::ServerPlace;
+use crate::args::{RunningServer, ServerPlace};
 
 /// The longest accepted response of a purge; it has a line for each address of the request.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// The timeout of a reload and of an upgrade: longer than the server gives its successor.
+const ORDER_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A request with a body of JSON.
 pub(super) struct Post {
@@ -48,6 +52,15 @@ pub(super) fn ask(
             if status == StatusCode::UNAUTHORIZED { "; give the file of the token by --token-file" } else { "" };
         Error::Refused { server: server.to_string(), status: status.as_u16(), words: format!("{words}{advice}") }
     })
+}
+
+/// Sends a request without content, and reads the response.
+pub(super) fn order<T: DeserializeOwned>(running: &RunningServer, path: &'static str) -> Result<T, Error> {
+    let post = Post { path, body: json!({}) };
+    let bodies = ask(&running.server, running.token_file.as_deref(), &[post], ORDER_TIMEOUT)?;
+    let malformed =
+        |source: serde_json::Error| Error::NoServer { server: running.server.to_string(), source: source.into() };
+    serde_json::from_slice(bodies.concat().as_slice()).map_err(malformed)
 }
 
 fn token(path: &Path) -> Result<HeaderValue, Error> {

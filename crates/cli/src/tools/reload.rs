@@ -1,17 +1,12 @@
 //! `eyewall reload`: asks a running server to put its configuration file in force.
 
 use std::io::Write as _;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use super::administration::{Post, ask};
-use crate::args::Reload;
+use super::administration::order;
+use crate::args::RunningServer;
 use crate::{Error, Outcome, output};
-
-/// The timeout: the server opens folders and files.
-const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The response of the server.
 #[derive(Serialize, Deserialize)]
@@ -21,12 +16,8 @@ struct Report {
     not_reloaded: Vec<String>,
 }
 
-pub(crate) fn run(reload: &Reload) -> Result<Outcome, Error> {
-    let post = Post { path: "/reload", body: json!({}) };
-    let bodies = ask(&reload.server, reload.token_file.as_deref(), &[post], TIMEOUT)?;
-    let malformed =
-        |source: serde_json::Error| Error::NoServer { server: reload.server.to_string(), source: source.into() };
-    let reloaded: Report = serde_json::from_slice(bodies.concat().as_slice()).map_err(malformed)?;
+pub(crate) fn run(reload: &RunningServer) -> Result<Outcome, Error> {
+    let reloaded: Report = order(reload, "/reload")?;
     if reload.json {
         output::json_to_stdout(&reloaded)?;
         return Ok(Outcome::Done);

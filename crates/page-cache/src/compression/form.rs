@@ -64,7 +64,7 @@ pub fn choose<T>(
 }
 
 impl Pages {
-    /// The form of the response under this key that a client gets who wants these codings.
+    /// Chooses the form of the response under this key for a client with these codings, in the order of its preference.
     pub(crate) fn form(&self, key: &[u8], compressible: Compressible, wanted: &[Coding]) -> Chosen<Bytes> {
         let look = |coding| match self.store.form(&self::key(key, coding), compressible.version) {
             Form::Found(hit) => self.store.intact(hit).map_or(Form::Absent, Form::Found),
