@@ -62,7 +62,7 @@ impl Cache {
 
     /// The current volume, after all resizes that this process can follow.
     pub(crate) fn volume(&self) -> &Volume {
-        self.volume.present().unwrap_or(&self.volume)
+        self.volume.present().unwrap_or_else(|_| self.volume.latest_known())
     }
 
     /// The volume that was opened.

@@ -29,6 +29,15 @@ impl Cache {
         self.own_volume().latest_known().has_failed()
     }
 
+    /// How many volumes of this cache have failed so far. A resize replaces the volume, but hits keep the old one. The count
+    /// includes old volumes, so it grows whenever bytes of a held hit are lost.
+    ///
+    /// A reader that can't ask each hit ([`crate::Hit::is_intact`]) asks for the count before and after it reads. If the
+    /// count is the same, the bytes are those that were put.
+    pub fn failures(&self) -> usize {
+        self.own_volume().known_chain().filter(|volume| volume.has_failed()).count()
+    }
+
     /// Checks that the volume's header is what it was when this process opened it. If somebody overwrote it, the
     /// volume fails in this process: this call and all later ones return [`Error::Failed`], and nothing is written to
     /// storage any more.
@@ -61,7 +70,6 @@ impl Cache {
     pub(crate) fn vouched<'a, T>(&'a self, mut work: impl FnMut(&'a Volume) -> Result<T>) -> Result<T> {
         loop {
             let volume = self.own_volume().present()?;
-            volume.check_intact()?;
             // One variable from here to the caller, so that a hit isn't moved.
             let mut answer = work(volume);
             if volume.has_failed() {
@@ -126,7 +134,7 @@ impl Volume {
     }
 
     #[cold]
-    fn failed(&self) -> Error {
+    pub(crate) fn failed(&self) -> Error {
         Error::Failed { path: self.membership.path().unwrap_or_else(|| Path::new("an anonymous volume")).to_owned() }
     }
 }

@@ -26,6 +26,7 @@ fn child() {
     play(&[
         ("calls", calls),
         ("holds", holds),
+        ("holds of a resized volume", holds_of_a_resized_volume),
         ("reads without the option", reads_without_the_option),
         ("two volumes", two_volumes),
         ("threads", threads),
@@ -186,6 +187,35 @@ fn holds(arguments: &[&str]) {
     assert_eq!(version_of(&key(399), &copy), 0);
     assert!(other.iter().all(|hit| version_of(hit.key(), &hit) == 0));
     drop((held, owned));
+}
+
+#[test]
+fn a_loss_in_a_resized_volume_is_noticed_and_the_new_one_continues() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let mut child = Child::start("holds of a resized volume", &[path.to_str().unwrap()]);
+    child.expect("resized");
+    let old = File::options().write(true).open(folder.path().join("old")).unwrap();
+    old.set_len(0).unwrap();
+    child.tell("truncated");
+    child.finish();
+}
+
+fn holds_of_a_resized_volume(arguments: &[&str]) {
+    let path = Path::new(arguments[0]);
+    let cache = open(arguments[0]);
+    fill(&cache);
+    std::fs::hard_link(path, path.with_file_name("old")).unwrap();
+    let held = cache.get(key(399)).unwrap().unwrap().into_owned();
+    cache.resize(&Options::new().size(2 * SIZE)).unwrap();
+    // The handle moves over with its next call.
+    assert!(cache.contains(key(399)).unwrap() && held.is_intact() && cache.failures() == 0);
+    say("resized");
+    assert_eq!(listen(), "truncated");
+    assert_ne!(**held, *value(&key(399), 0, ENTRY));
+    assert!(!held.is_intact() && cache.failures() == 1);
+    assert!(!cache.is_failed(), "the new volume has lost nothing");
+    assert_eq!(version_of(&key(399), &cache.get(key(399)).unwrap().unwrap()), 0);
 }
 
 #[test]

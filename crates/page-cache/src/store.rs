@@ -207,6 +207,12 @@ impl Store {
         self.cache.is_failed()
     }
 
+    /// How many volumes of this store have failed so far, those before a resize included. If the count grows while bytes are read, the bytes
+    /// may be wrong.
+    pub fn failures(&self) -> usize {
+        self.cache.failures()
+    }
+
     /// The entry of a key, fresh or stale.
     pub fn find(&self, key: &[u8]) -> Option<Found> {
         self.look(key).found()

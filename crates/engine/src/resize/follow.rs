@@ -40,14 +40,35 @@ pub(super) fn is_shown(volume: &Volume, path: &Path) -> Result<bool> {
 
 impl Volume {
     /// The volume that stands in place of this one now: itself, unless it was resized.
+    ///
+    /// # Errors
+    /// [`Failed`](Error::Failed) if that volume has failed.
     #[inline]
     pub(crate) fn present(&self) -> Result<&Self> {
-        if self.purges().moved() == 0 { Ok(self) } else { self.moved_to()?.present() }
+        match self.purges().moved() {
+            0 if self.has_failed() => self.after_failure(),
+            0 => Ok(self),
+            _ => self.moved_to()?.present(),
+        }
+    }
+
+    /// A failed volume can no longer say that it was resized. Its successor has not failed with it.
+    #[cold]
+    fn after_failure(&self) -> Result<&Self> {
+        match self.successor.get() {
+            Some(next) => next.present(),
+            None => Err(self.failed()),
+        }
     }
 
     /// The last volume in the chain of those that replaced this one, as far as this process knows.
     pub(crate) fn latest_known(&self) -> &Self {
         self.successor.get().map_or(self, |next| next.latest_known())
+    }
+
+    /// This volume and those that replaced it, as far as this process knows.
+    pub(crate) fn known_chain(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |volume| volume.successor.get().map(|next| &**next))
     }
 
     #[cold]

@@ -100,11 +100,6 @@ impl Service {
         self.shared.pages.store.notice_loss(value);
     }
 
-    /// Whether bytes of the volume were lost.
-    pub(crate) fn has_lost(&self) -> bool {
-        self.shared.pages.store.has_failed()
-    }
-
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.shared.pages.store
     }

@@ -31,6 +31,7 @@ use std::time::{Instant, SystemTime};
 
 use arc_swap::{ArcSwap, Cache};
 use bytes::Bytes;
+use eyewall::OwnedHit;
 use http::StatusCode;
 use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -106,7 +107,8 @@ struct Unsent {
     head: Vec<u8>,
     /// The pinned value.
     value: Bytes,
-    source: Source,
+    /// The value once more, if it is in the volume and the encryption reads it.
+    lossy: Option<OwnedHit>,
     /// The bytes of both that have left.
     sent: usize,
     entry: Option<Entry>,
@@ -232,7 +234,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         *unsent = Some(Box::new(Unsent {
             head: head.into_bytes(),
             value: value.into(),
-            source: Source::Safe,
+            lossy: None,
             sent: 0,
             entry: None,
             _sending: sending,
@@ -301,9 +303,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         if has_left {
             read_buffer::keep_head(head);
         } else {
-            let value = Bytes::from_owner(page.hit.into_owned());
-            let sending = state.sending();
-            *unsent = Some(Box::new(Unsent { head, value, source, sent, entry, _sending: sending, _open: open }));
+            let hit = page.hit.into_owned();
+            let lossy = (source == Source::Lossy).then(|| hit.clone());
+            let (value, sending) = (Bytes::from_owner(hit), state.sending());
+            *unsent = Some(Box::new(Unsent { head, value, lossy, sent, entry, _sending: sending, _open: open }));
         }
         Ok(Advance::Sent)
     }
@@ -311,7 +314,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     /// Sends the rest of a response.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(unsent) = &mut self.unsent {
-            let Unsent { head, value, source, sent, entry, .. } = &mut **unsent;
+            let Unsent { head, value, lossy, sent, entry, .. } = &mut **unsent;
             if *sent == head.len() + value.len() {
                 // Under TLS, encrypted bytes may wait for the socket.
                 ready!(Pin::new(&mut self.stream).poll_flush(context))?;
@@ -320,15 +323,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             }
             let of_head = head.get(*sent..).unwrap_or_default();
             let of_value = &value[sent.saturating_sub(head.len())..];
-            let service = &self.common.load().service;
             let stream = Pin::new(&mut self.stream);
-            let written = match ready!(poll_write(stream, context, [of_head, of_value], *source, || !service.has_lost()))
-            {
+            let source = if lossy.is_some() { Source::Lossy } else { Source::Safe };
+            let is_intact = || lossy.as_ref().is_none_or(|hit| hit.is_intact());
+            let written = match ready!(poll_write(stream, context, [of_head, of_value], source, is_intact)) {
                 Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Ok(written) => written,
                 Err(error) => {
                     if is_loss(&error) {
-                        service.notice_loss(value);
+                        self.common.load().service.notice_loss(value);
                     }
                     return Poll::Ready(Err(error));
                 }

@@ -1,8 +1,8 @@
 //! Bodies over TLS: bytes of the volume are copied, and checked, before they are encrypted.
 //!
 //! The kernel can't read bytes of the volume that were lost, and a write of them fails. The encryption reads them itself, and would send
-//! zeros: the engine survives the lost page, and says so afterwards. So each piece is copied first, and the copy is sent only if the volume
-//! has not failed until then.
+//! zeros: the engine survives the lost page, and says so afterwards. So each piece is copied first, and the copy is sent only if no volume
+//! has failed since the request came. A volume that a resize replaced counts, too: responses may still hold its bytes.
 
 use std::io;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use eyewall_page_cache::store::Store;
 /// The check of a response's body.
 pub(super) struct LossCheck {
     store: Arc<Store>,
-    /// Whether the volume had failed when the request came: then none of its bytes are the volume's.
-    had_failed: bool,
+    /// The volumes that had failed when the request came. None of its bytes are theirs.
+    failures: usize,
 }
 
 impl LossCheck {
     pub(super) fn of(store: &Arc<Store>) -> Self {
-        Self { store: Arc::clone(store), had_failed: store.has_failed() }
+        Self { store: Arc::clone(store), failures: store.failures() }
     }
 
     /// A copy of bytes that are in the volume.
@@ -28,7 +28,7 @@ impl LossCheck {
     /// The bytes were lost. Then the response must end here.
     pub(super) fn copy(&self, bytes: &[u8]) -> io::Result<Bytes> {
         let copy = Bytes::copy_from_slice(bytes);
-        if !self.had_failed && self.store.has_failed() {
+        if self.store.failures() != self.failures {
             self.store.notice_loss(&[]);
             return Err(io::Error::other("bytes of the volume were lost"));
         }
