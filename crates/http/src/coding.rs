@@ -4,7 +4,8 @@
 use http::header::ACCEPT_ENCODING;
 use http::{HeaderMap, HeaderValue};
 
-use crate::field::quality;
+use crate::field::list;
+use crate::field::quality::{self, QUALITY_LEAST};
 
 /// A content coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,26 +95,72 @@ impl FromIterator<Coding> for Codings {
     }
 }
 
+/// Codings in the order in which a client wants them.
+pub type Wanted = std::iter::Flatten<std::array::IntoIter<Option<Coding>, { Coding::ALL.len() }>>;
+
 /// The offered codings that the client wants at least as much as no coding, the most wanted first. Of several that it wants alike,
 /// the most compact comes first. Empty: the client gets the representation without a coding.
 ///
 /// A coding must be named: clients that decode nothing send `*`, too. A client that accepts neither a coding nor none gets none.
-pub fn wanted(offered: Codings, request: &HeaderMap) -> impl Iterator<Item = Coding> + use<> {
+pub fn wanted(offered: Codings, request: &HeaderMap) -> Wanted {
+    wanted_in(offered, request.get_all(ACCEPT_ENCODING).iter().map(HeaderValue::as_bytes))
+}
+
+/// The same for a client with these lines of `Accept-Encoding`. It allocates nothing: hits are chosen by it.
+pub fn wanted_in<'a>(offered: Codings, lines: impl Iterator<Item = &'a [u8]>) -> Wanted {
     let mut ranked = [None; Coding::ALL.len()];
     if !offered.is_empty()
-        && request.contains_key(ACCEPT_ENCODING)
-        && let Some(preferences) = quality::preferences(request, &ACCEPT_ENCODING)
+        && let Some(weights) = Weights::of(lines)
     {
-        let plain = quality::of_coding(&preferences, "identity");
-        let quality = |coding: Coding| quality::named(&preferences, coding.name()).unwrap_or(0);
+        let plain = weights.identity.or(weights.others).unwrap_or(QUALITY_LEAST);
         for (place, coding) in ranked.iter_mut().zip(offered.iter()) {
-            let quality = quality(coding);
+            let quality = weights.codings[coding as usize].unwrap_or(0);
             *place = (quality > 0 && quality >= plain).then_some((quality, coding));
         }
         // The sort is stable: codings that are wanted alike stay in their order.
         ranked.sort_by_key(|place| std::cmp::Reverse(place.map_or(0, |(quality, _)| quality)));
     }
-    ranked.into_iter().flatten().map(|(_, coding)| coding)
+    ranked.map(|place| place.map(|(_, coding)| coding)).into_iter().flatten()
+}
+
+/// The weights that a client gives to codings, in thousandths. `None`: it doesn't name them.
+#[derive(Default)]
+struct Weights {
+    /// By their numbers.
+    codings: [Option<u16>; Coding::ALL.len()],
+    identity: Option<u16>,
+    /// `*`
+    others: Option<u16>,
+}
+
+impl Weights {
+    /// `None` if a line is malformed, or names one of these codings twice, so that its meaning is ambiguous.
+    fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
+        let mut weights = Self::default();
+        for member in lines.flat_map(|line| list::split(line, b',')) {
+            let (name, quality) = quality::weighed(member)?;
+            if let Some(weight) = weights.named(name)
+                && weight.replace(quality).is_some()
+            {
+                return None;
+            }
+        }
+        Some(weights)
+    }
+
+    fn named(&mut self, name: &[u8]) -> Option<&mut Option<u16>> {
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        if let Some(coding) = Coding::ALL.into_iter().find(|coding| is(coding.name())) {
+            return self.codings.get_mut(coding as usize);
+        }
+        match name {
+            b"*" => Some(&mut self.others),
+            // RFC 9110, section 8.4.1.3.
+            _ if is("x-gzip") => self.codings.get_mut(Coding::Gzip as usize),
+            _ if is("identity") => Some(&mut self.identity),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -152,9 +199,17 @@ mod tests {
             ("br;q=two", &[]),
             ("br;q=2", &[]),
             ("br, br;q=0", &[]),
+            ("gzip, X-GZIP;q=0.5", &[]),
+            ("br, identity, Identity;q=0", &[]),
+            ("*;q=0, br, *", &[]),
+            ("deflate, br, deflate;q=0", &[Brotli]),
+            ("br, , zstd ; q=0.5,", &[Brotli, Zstandard]),
+            ("br, \"gzip, zstd\"", &[]),
         ] {
             assert_eq!(wants(Codings::ALL, accepted), expected, "{accepted}");
         }
+        let lines = [&b"gzip;q=0.5"[..], b"", b"br"];
+        assert_eq!(wanted_in(Codings::ALL, lines.into_iter()).collect::<Vec<_>>(), [Brotli, Gzip]);
         let nothing_said = wanted(Codings::ALL, &HeaderMap::new()).next();
         assert_eq!(nothing_said, None, "a client without the field may decode nothing");
     }

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName};
 use super::list;
 
 /// The least weight, for a value that is neither excluded nor requested.
-const QUALITY_LEAST: u16 = 1;
+pub(crate) const QUALITY_LEAST: u16 = 1;
 
 /// The default weight of a requested value.
 pub const QUALITY_MOST: u16 = 1000;
@@ -71,6 +71,12 @@ pub fn named(preferences: &[Preference], name: &str) -> Option<u16> {
 }
 
 fn parse(member: &[u8]) -> Option<Preference> {
+    let (name, quality) = weighed(member)?;
+    Some(Preference { name: coding_name(str::from_utf8(name).ok()?), quality })
+}
+
+/// The name of a member, as the client spells it, and its weight. `None` if the member is malformed.
+pub(crate) fn weighed(member: &[u8]) -> Option<(&[u8], u16)> {
     let mut pieces = member.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
     let name = pieces.next().filter(|name| is_name(name))?;
     let quality = match pieces.next() {
@@ -78,10 +84,7 @@ fn parse(member: &[u8]) -> Option<Preference> {
         Some(_) => return None,
         None => QUALITY_MOST,
     };
-    if pieces.next().is_some() {
-        return None;
-    }
-    Some(Preference { name: coding_name(str::from_utf8(name).ok()?), quality })
+    pieces.next().is_none().then_some((name, quality))
 }
 
 /// A token. Languages consist of letters, digits and hyphens; codings may have other characters.

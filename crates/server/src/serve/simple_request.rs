@@ -154,14 +154,14 @@ impl<'a> SimpleRequest<'a> {
         self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 
-    /// The value of the last field of this name, in lower case.
-    pub(crate) fn last_field(&self, name: &str) -> Option<&'a [u8]> {
-        self.values_from_the_last(name).next()
+    /// The values of all fields of this name, in lower case.
+    pub(crate) fn values(&self, name: &str) -> impl DoubleEndedIterator<Item = &'a [u8]> {
+        self.fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 
-    /// The values of all fields of this name, in lower case, the last first.
-    pub(crate) fn values_from_the_last(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
-        self.fields.iter().rev().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
+    /// The value of the last field of this name, in lower case.
+    pub(crate) fn last_field(&self, name: &str) -> Option<&'a [u8]> {
+        self.values(name).next_back()
     }
 
     /// The fields with one of these names, in the form of hyper.

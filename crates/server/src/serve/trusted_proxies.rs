@@ -76,7 +76,7 @@ pub(crate) fn apply_to_simple(trusted: &[Network], proxy: IpAddr, request: &mut 
     }
     let told = request.last_field(X_FORWARDED_PROTO.as_str()).and_then(last_of);
     request.scheme = told.map_or(request.scheme, scheme_of);
-    real_client(trusted, proxy, request.values_from_the_last(X_FORWARDED_FOR.as_str())).address
+    real_client(trusted, proxy, request.values(X_FORWARDED_FOR.as_str()).rev()).address
 }
 
 /// `values` are those of `X-Forwarded-For`, the last first.

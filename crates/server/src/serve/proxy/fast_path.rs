@@ -93,14 +93,14 @@ impl Proxy {
         let (Some(compressible), Some(compression)) = (head.compressible, &self.settings.compression) else {
             return Some(None);
         };
-        let fields = self.received(request, &[ACCEPT_ENCODING]);
         let (store, mut is_resident) = (&self.pages.store, true);
         let look = |coding| {
             let form = form::key(key, coding);
             is_resident &= store.is_likely_resident(&form);
             if is_resident { store.form(&form, compressible.version) } else { Form::NotSmaller }
         };
-        let wanted = coding::wanted(compressible.codings.and(compression.codings), &fields);
+        let offered = compressible.codings.and(compression.codings);
+        let wanted = coding::wanted_in(offered, request.values(ACCEPT_ENCODING.as_str()));
         let chosen = form::choose(wanted, look, |coding| self.pages.ask_for_form(key, compressible, coding));
         is_resident.then_some(chosen)
     }
