@@ -90,6 +90,7 @@ mod transfer_codings;
 mod tree_crawled;
 mod truncated_volume;
 mod trusted_proxies;
+mod tunnels;
 mod unix_listener;
 mod unix_origin;
 mod upgrade;

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::common::Common;
 use super::connection_state::FIRST_REQUEST;
+use super::held::Place;
 use super::listener::{Accepted, Layers, LayersCell, Listener};
 use super::proxy_protocol::{self, HeaderError};
 use super::{connection, handshake};
@@ -118,15 +119,14 @@ impl Served {
         let Some(entered) = self.enter(peer, layers.has_proxy_header) else { return };
         let served = self.clone();
         let Self { common, stopping, alive, .. } = self.clone();
+        let place = Place { entered, alive };
         // Several tasks, since a connection without TLS and without a PROXY header needs less memory.
         match layers {
             Layers { has_proxy_header: false, is_tls: false } => tokio::spawn(async move {
-                connection::serve(stream, peer, common, stopping).await;
-                drop((entered, alive));
+                connection::serve(stream, peer, place, common, stopping).await;
             }),
             Layers { has_proxy_header: false, is_tls: true } => tokio::spawn(async move {
-                handshake::serve(stream, peer, common, stopping).await;
-                drop((entered, alive));
+                handshake::serve(stream, peer, place, common, stopping).await;
             }),
             Layers { has_proxy_header: true, is_tls } => tokio::spawn(async move {
                 let client = match served.named_client(&mut stream, peer).await {
@@ -134,15 +134,16 @@ impl Served {
                     Err(error) => return proxy_protocol::report(&error, peer),
                 };
                 // From now on it counts for the client.
+                let Place { entered, alive } = place;
                 drop(entered);
                 let Some(entered) = served.enter(client, client == peer) else { return };
+                let place = Place { entered, alive };
                 // On the heap, so that a connection that only begins needs little memory.
                 if is_tls {
-                    Box::pin(handshake::serve(stream, client, common, stopping)).await;
+                    Box::pin(handshake::serve(stream, client, place, common, stopping)).await;
                 } else {
-                    Box::pin(connection::serve(stream, client, common, stopping)).await;
+                    Box::pin(connection::serve(stream, client, place, common, stopping)).await;
                 }
-                drop((entered, alive));
             }),
         };
     }

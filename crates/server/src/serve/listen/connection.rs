@@ -23,8 +23,8 @@ use tokio::time::{Instant, sleep_until};
 use super::abandoned::Pending;
 use super::common::Common;
 use super::connection_state::{BusyGuard, ConnectionState, Due, FIRST_REQUEST, Order};
-use super::connections::Registered;
 use super::fast_path::FastPath;
+use super::held::{Held, Place};
 use super::read_timeout::ReadTimeout;
 use super::stream_budget::Executor;
 use super::tracked_body::TrackedBody;
@@ -32,6 +32,7 @@ use super::write_timeout::WriteTimeout;
 use crate::config::settings::Limits;
 use crate::serve::arrival::Arrival;
 use crate::serve::interim::{self, Interim};
+use crate::serve::origin::asked_protocol;
 use crate::serve::stop::Stop;
 
 /// Hyper accepts this many fields by default, without a list on the heap for each request.
@@ -55,12 +56,12 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection in the list of all connections.
 pub(super) struct Connected {
     pub(super) state: Arc<ConnectionState>,
-    _registered: Registered,
+    held: Arc<Held>,
 }
 
 impl Connected {
     /// Call it in the connection's own task.
-    pub(super) async fn register(common: &Common) -> Self {
+    pub(super) async fn register(common: &Common, place: Place) -> Self {
         let state = Arc::new(ConnectionState::new());
         let registered = common.connections.register(&state);
         poll_fn(|context| {
@@ -68,7 +69,8 @@ impl Connected {
             Poll::Ready(())
         })
         .await;
-        Self { state, _registered: registered }
+        let held = Arc::new(Held::new(Arc::clone(&state), registered, place));
+        Self { state, held }
     }
 }
 
@@ -76,10 +78,11 @@ impl Connected {
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: IpAddr,
+    place: Place,
     common: Arc<ArcSwap<Common>>,
     stopping: watch::Receiver<Stop>,
 ) {
-    let connected = Connected::register(&common.load_full()).await;
+    let connected = Connected::register(&common.load_full(), place).await;
     let stream = WriteTimeout::new(stream, Arc::clone(&connected.state));
     converse(stream, Arrival::clear(client), connected, common, stopping).await;
 }
@@ -92,13 +95,17 @@ pub(super) async fn converse(
     common: Arc<ArcSwap<Common>>,
     mut stopping: watch::Receiver<Stop>,
 ) {
-    let (state, client) = (Arc::clone(&connected.state), arrival.client);
+    let Connected { state, held } = connected;
+    let client = arrival.client;
     let arrival = Arc::new(arrival);
     let interim = Arc::new(Interim::default());
     let answer = {
         let (common, state, interim) = (Arc::clone(&common), Arc::clone(&state), Arc::clone(&interim));
         let arrival = Arc::clone(&arrival);
-        service_fn(move |request: Request<Incoming>| {
+        service_fn(move |mut request: Request<Incoming>| {
+            if asked_protocol(request.headers()).is_some() {
+                request.extensions_mut().insert(Arc::clone(&held));
+            }
             let (common, open, interim) = (common.load_full(), state.open(), Arc::clone(&interim));
             let pending = (request.version() == Version::HTTP_2).then(|| Pending::new(&state));
             answer_one(common, request, Arc::clone(&arrival), (open, pending), interim)

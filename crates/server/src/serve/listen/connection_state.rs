@@ -56,6 +56,8 @@ pub(super) struct ConnectionState {
     has_ended_well: AtomicBool,
     /// Whether its stream is being dropped.
     is_over: AtomicBool,
+    /// Whether it carries the bytes of another protocol.
+    is_tunnel: AtomicBool,
     /// An [`Order`], or zero.
     order: AtomicU8,
     /// Wakes the connection's task to read its order.
@@ -106,6 +108,7 @@ impl ConnectionState {
             is_blocked: AtomicBool::new(false),
             has_ended_well: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
+            is_tunnel: AtomicBool::new(false),
             order: AtomicU8::new(0),
             waker: OnceLock::new(),
         }
@@ -156,7 +159,7 @@ impl ConnectionState {
     /// The time since which it waits for a request, if it is idle without an order.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let is_idle = self.open.load(Ordering::Relaxed) == 0 && !self.is_in_head.load(Ordering::Relaxed);
-        let is_free = is_idle && self.order.load(Ordering::Relaxed) == 0;
+        let is_free = is_idle && self.order.load(Ordering::Relaxed) == 0 && !self.is_tunnel.load(Ordering::Relaxed);
         let may_be_closed = is_free && (self.taken() > 0 || self.began().elapsed() >= FIRST_REQUEST);
         may_be_closed.then(|| self.since())
     }
@@ -216,6 +219,11 @@ impl ConnectionState {
 
     pub(super) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// From now on it is never idle.
+    pub(super) fn begin_tunnel(&self) {
+        self.is_tunnel.store(true, Ordering::Relaxed);
     }
 
     /// `waker` is the waker of the connection's task, and never changes.

@@ -22,6 +22,7 @@ use super::common::Common;
 use super::connection::{self, Connected};
 use super::connection_state::FIRST_REQUEST;
 use super::farewell::Farewell;
+use super::held::Place;
 use super::write_timeout::WriteTimeout;
 use crate::key::Scheme;
 use crate::serve::arrival::Arrival;
@@ -36,12 +37,13 @@ const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: IpAddr,
+    place: Place,
     common: Arc<ArcSwap<Common>>,
     mut stopping: watch::Receiver<Stop>,
 ) {
     let begun = common.load_full();
     let Some(tls) = begun.service.tls() else { return };
-    let connected = Connected::register(&begun).await;
+    let connected = Connected::register(&begun, place).await;
     let stream = WriteTimeout::new(stream, Arc::clone(&connected.state));
     // The write timeout is below TLS, where each byte that the client takes counts.
     let shaken = {

@@ -23,6 +23,7 @@ use tokio::time::{Instant, sleep};
 use super::accept::Served;
 use super::common::Common;
 use super::connection;
+use super::held::Place;
 use super::listener::Layers;
 use super::stream_budget::StreamBudget;
 use super::{Activated, Binding, ListenPlace, Sockets};
@@ -30,6 +31,7 @@ use crate::config;
 use crate::config::listen::SocketMode;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
+use crate::serve::admission::ConnectionCounts;
 use crate::serve::shared::Shared;
 use crate::serve::stop::Stop;
 use eyewall_page_cache::head::{Head, Kind};
@@ -122,9 +124,16 @@ impl Site {
         let (client, near) = duplex(BETWEEN);
         let (stop, stopping) = watch::channel(Stop::NotYet);
         let common = Arc::new(ArcSwap::from_pointee(common));
-        let server = tokio::spawn(connection::serve(near, IpAddr::V4(Ipv4Addr::LOCALHOST), common, stopping));
+        let server = tokio::spawn(connection::serve(near, IpAddr::V4(Ipv4Addr::LOCALHOST), place(), common, stopping));
         Connected { client, server, stop }
     }
+}
+
+/// The place of a connection that nothing limits.
+pub(super) fn place() -> Place {
+    let counts: Arc<ConnectionCounts> = Arc::default();
+    let entered = counts.enter(IpAddr::V4(Ipv4Addr::LOCALHOST), None).unwrap();
+    Place { entered, alive: mpsc::channel(1).0 }
 }
 
 /// The state for connections that the test opens itself.

@@ -21,7 +21,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::common::Common;
 use super::handshake;
-use super::tests::{SECOND, Site};
+use super::tests::{SECOND, Site, place};
 use crate::serve::stop::Stop;
 
 const HOST: &str = "a";
@@ -65,7 +65,7 @@ impl Https {
         let (client, near) = duplex(between);
         let (stop, stopping) = watch::channel(Stop::NotYet);
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let server = tokio::spawn(handshake::serve(near, address, Arc::clone(&common), stopping));
+        let server = tokio::spawn(handshake::serve(near, address, place(), Arc::clone(&common), stopping));
         Connected { client, server, stop, common }
     }
 

@@ -43,4 +43,4 @@ pub(crate) use origins::Origins;
 pub(crate) use request::{BodyLimits, OriginRequest, RequestBody};
 pub(crate) use site::{OriginSite, Settings};
 pub use tls::TlsError;
-pub(crate) use tunnel::asked_protocol;
+pub(crate) use tunnel::{ClientSide, asked_protocol};

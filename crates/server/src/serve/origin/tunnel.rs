@@ -1,7 +1,9 @@
 //! Upgrades, such as to WebSocket (RFC 9110, section 7.8): after 101, Eyewall copies bytes between both sides.
 
+use std::sync::Arc;
+
 use http::header::{CONNECTION, UPGRADE};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
@@ -10,6 +12,21 @@ use super::error::{Failure, ProxyError};
 use super::http2::ResponseBody;
 use super::origins::Origins;
 use super::request::OriginRequest;
+use crate::serve::listen::Held;
+
+/// The client's side of a tunnel.
+pub(crate) struct ClientSide {
+    upgrading: OnUpgrade,
+    /// What its connection holds, as long as the tunnel exists.
+    held: Option<Arc<Held>>,
+}
+
+impl ClientSide {
+    pub(crate) fn of<B>(request: &mut Request<B>) -> Self {
+        let held = request.extensions_mut().remove();
+        Self { upgrading: hyper::upgrade::on(request), held }
+    }
+}
 
 /// The protocols that a request wants to upgrade to, if `Connection` names its field `Upgrade`. None if HTTP/2 is among them: its
 /// requests would reach the origin past the rules, the limits and the cache of the site.
@@ -25,7 +42,7 @@ pub(crate) fn asked_protocol(fields: &HeaderMap) -> Option<&HeaderValue> {
 }
 
 impl Origins {
-    /// Asks for a change of protocol. `client` is the result of [`hyper::upgrade::on`] for the client's request.
+    /// Asks for a change of protocol.
     ///
     /// If the origin agrees by 101, both connections are joined as soon as the client has its response, until one side closes.
     /// Silence has no timeout. The client gets the response with all its fields, including `Connection` and `Upgrade`, and without
@@ -34,7 +51,7 @@ impl Origins {
         &self,
         mut origin_request: OriginRequest<'_>,
         protocol: HeaderValue,
-        client: OnUpgrade,
+        client: ClientSide,
     ) -> Result<Response<ResponseBody>, ProxyError> {
         let origin = self.choose(None);
         origin_request.fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -58,9 +75,12 @@ impl Origins {
     }
 }
 
-async fn join(client: OnUpgrade, origin: OnUpgrade) {
+async fn join(ClientSide { upgrading: client, held }: ClientSide, origin: OnUpgrade) {
     let joined = async {
         let (client, origin) = tokio::try_join!(client, origin).map_err(std::io::Error::other)?;
+        if let Some(held) = &held {
+            held.begin_tunnel();
+        }
         copy_bidirectional(&mut TokioIo::new(client), &mut TokioIo::new(origin)).await
     };
     match joined.await {

@@ -19,7 +19,7 @@ use super::inbound::{Inbound, receive};
 use super::{Proxy, failed, tags};
 use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::serve::body::Body;
-use crate::serve::origin::{OriginRequest, RequestBody, ResponseBody, asked_protocol};
+use crate::serve::origin::{ClientSide, OriginRequest, RequestBody, ResponseBody, asked_protocol};
 use crate::serve::reply;
 
 impl Proxy {
@@ -32,7 +32,7 @@ impl Proxy {
         client: IpAddr,
     ) -> Response<Body> {
         let protocol = asked_protocol(request.headers()).cloned();
-        let on_upgrade = protocol.is_some().then(|| hyper::upgrade::on(&mut request));
+        let client_side = protocol.is_some().then(|| ClientSide::of(&mut request));
         let (parts, body) = request.into_parts();
         let visit = self.visit(parts, key, client, None);
         let (inbound, parts) = (&visit.upstream, &visit.parts);
@@ -57,8 +57,8 @@ impl Proxy {
             stripped: inbound.stripped(),
         };
         let (requested, mark) = (SystemTime::now(), self.pages.mark(&visit.address));
-        let answered = match (protocol, on_upgrade) {
-            (Some(protocol), Some(on_upgrade)) => self.origins.upgrade(origin_request, protocol, on_upgrade).await,
+        let answered = match (protocol, client_side) {
+            (Some(protocol), Some(client)) => self.origins.upgrade(origin_request, protocol, client).await,
             _ => self.origins.send(origin_request).await,
         };
         let why = if parts.method == Method::GET { Forward::Bypass } else { Forward::Method };

@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 
 use super::forwarded::ClientInfo;
 use super::request::{BodyLimits, OriginRequest, RequestBody};
-use super::tunnel::asked_protocol;
+use super::tunnel::{ClientSide, asked_protocol};
 use super::{OriginSite, Origins, Settings};
 use crate::config::Site;
 use crate::key::{KeyRules, Scheme};
@@ -75,7 +75,7 @@ async fn pass(
     client: SocketAddr,
 ) -> Response<BoxBody<Bytes, BoxError>> {
     let upgrade = asked_protocol(request.headers()).cloned();
-    let upgrade = upgrade.map(|protocol| (protocol, hyper::upgrade::on(&mut request)));
+    let upgrade = upgrade.map(|protocol| (protocol, ClientSide::of(&mut request)));
     let (mut head, incoming) = request.into_parts();
     fields::receive(&mut head.headers, &KeyRules::of(&Site::default()), false);
     if head.uri.path() == "/limited" {
