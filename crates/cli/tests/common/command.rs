@@ -20,9 +20,14 @@ impl Ended {
     }
 }
 
+/// The path of the binary: of `EYEWALL_PROGRAM`, for tests that were built on another machine, or cargo's.
+pub(crate) fn program() -> PathBuf {
+    std::env::var_os("EYEWALL_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_eyewall").into()).into()
+}
+
 /// The binary, without the environment variables that the tests' own environment may have.
 pub(crate) fn eyewall() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_eyewall"));
+    let mut command = Command::new(program());
     for name in ["EYEWALL_CACHE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }

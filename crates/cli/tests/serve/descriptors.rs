@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::client::connect;
+use crate::common::command::program;
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 
@@ -23,7 +24,7 @@ fn server(descriptors: u32, workers: u32) -> (Server, Origin, tempfile::TempDir)
     std::fs::write(&file, text).unwrap();
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$@\"")]);
-    command.args(["sh", env!("CARGO_BIN_EXE_eyewall"), "serve", "--config"]).arg(file);
+    command.arg("sh").arg(program()).args(["serve", "--config"]).arg(file);
     (Server::spawn(command.stderr(Stdio::piped())), origin, folder)
 }
 

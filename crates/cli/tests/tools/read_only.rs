@@ -3,17 +3,16 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::Command;
 
-use crate::command::{Volume, run};
+use crate::command::{Volume, program, run};
 
 /// The number of a user that owns no file.
 const NOBODY: u32 = 65_534;
 
 /// `eyewall` as a user to whom permissions of files apply. They don't apply to root, as which tests run in containers.
 fn eyewall_of_nobody(volume: &Volume, words: &[&str]) -> Command {
-    let binary = Path::new(env!("CARGO_BIN_EXE_eyewall"));
+    let binary = program();
     let is_root = fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
     let mut command = if is_root {
         // That user may not enter the folder of the binary.

@@ -1,12 +1,13 @@
 //! Connection floods: `connections` bounds the memory, and idle connections make room for clients with requests.
 
-use super::{Attacked, storable};
-use crate::common::client::connect;
+use super::{Attacked, Way, storable};
 
 #[test]
 fn a_client_with_a_request_gets_in() {
-    let attacked = Attacked::new("connections = 100\nidle_timeout = \"1h\"", storable());
-    let flood: Vec<_> = (0..1000).map(|_| connect(attacked.server.address)).collect();
-    attacked.assert_bounded("1000 connections, of which 100 are open", 100 * (16 << 10) + (4 << 20));
-    drop(flood);
+    for way in Way::BOTH {
+        let attacked = Attacked::new(way, "connections = 100\nidle_timeout = \"1h\"", storable());
+        let flood: Vec<_> = (0..1000).map(|_| attacked.reached.knock()).collect();
+        attacked.assert_bounded("1000 connections, of which 100 are open", 100 * (16 << 10) + (4 << 20));
+        drop(flood);
+    }
 }

@@ -4,11 +4,11 @@ use std::io::{Read as _, Write as _};
 
 use serde::Deserialize;
 
-use super::{DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, SETTINGS, literal};
-use crate::common::client::connect;
+use super::way::{Reached, Way};
+use super::{DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, literal};
 use crate::common::http2;
 use crate::common::origin::{Origin, respond};
-use crate::common::server::{Server, Site};
+use crate::common::server::Site;
 
 const CORPUS: &str = include_str!("../../../../../fixtures/hostile-requests.toml");
 const GOAWAY: u8 = 7;
@@ -96,21 +96,27 @@ fn careless() -> Origin {
     })
 }
 
-fn by_http1(server: &Server, request: &str) -> Said {
-    let mut stream = connect(server.address);
+fn by_http1(server: &Reached, request: &str) -> Said {
+    let mut stream = server.connect();
+    let request = match server.way {
+        Way::Clear => request.to_owned(),
+        Way::Tls => request.replace(" http://", " https://"),
+    };
     let _ = stream.write_all(request.as_bytes());
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
     Said { is_answered: bytes.starts_with(b"HTTP/1.1 2"), bytes }
 }
 
-fn by_http2(server: &Server, fields: &[(String, String)], body: &str) -> Said {
-    let mut stream = connect(server.address);
-    let block: Vec<u8> = fields.iter().flat_map(|(name, value)| literal(name, value)).collect();
+fn by_http2(server: &Reached, fields: &[(String, String)], body: &str) -> Said {
+    let mut stream = server.connect_http2();
+    let of_scheme = |(name, value): &(String, String)| match (name.as_str(), value.as_str(), server.way) {
+        (":scheme", "http", Way::Tls) => literal(name, "https"),
+        _ => literal(name, value),
+    };
+    let block: Vec<u8> = fields.iter().flat_map(of_scheme).collect();
     let end = if body.is_empty() { END_STREAM } else { 0 };
-    let mut request = http2::PREFACE.to_vec();
-    request.extend(http2::frame(SETTINGS, 0, 0, &[]));
-    request.extend(http2::frame(HEADERS, END_HEADERS | end, 1, &block));
+    let mut request = http2::frame(HEADERS, END_HEADERS | end, 1, &block);
     if !body.is_empty() {
         request.extend(http2::frame(DATA, END_STREAM, 1, body.as_bytes()));
     }
@@ -141,16 +147,17 @@ fn has(bytes: &[u8], word: &str) -> bool {
 }
 
 /// Sends a case to a server of its own, and returns what is wrong.
-fn faults(case: &Case, send: impl Fn(&Server) -> Said) -> Vec<String> {
+fn faults(case: &Case, way: Way, send: impl Fn(&Reached) -> Said) -> Vec<String> {
     let (origin, site) = (careless(), Site::new());
     for name in ["secret", "root/.secret"] {
         site.write(name, "secret");
     }
     site.write("root/index.html", "public");
-    let server = match case.server {
-        Kind::Origin => Server::over_origin(&origin.url()),
-        Kind::Files => Server::over_folder(&site.path().join("root")),
+    let source = match case.server {
+        Kind::Origin => format!("origins = [\"{}\"]", origin.url()),
+        Kind::Files => format!("root = '{}'", site.path().join("root").display()),
     };
+    let server = Reached::new(way, "", &source);
     let said = send(&server);
     let mut faults = Vec::new();
     let asked = origin.asked();
@@ -182,27 +189,46 @@ fn corpus() -> Vec<Case> {
     toml::from_str::<Corpus>(CORPUS).unwrap().case
 }
 
+/// Sends all cases that have this form, on this way.
 #[track_caller]
-fn assert_none(faults: &[(String, Vec<String>)]) {
-    let lines: Vec<String> = faults.iter().map(|(name, faults)| format!("{name}: {}", faults.join("; "))).collect();
+fn assert_none<T>(way: Way, form: impl Fn(&Case) -> Option<&T>, send: impl Fn(&Reached, &Case, &T) -> Said) {
+    let cases = corpus();
+    let sent = cases.iter().filter_map(|case| Some((case, form(case)?)));
+    let found = sent.map(|(case, form)| (&case.name, faults(case, way, |server| send(server, case, form))));
+    let lines =
+        found.filter(|(_, faults)| !faults.is_empty()).map(|(name, faults)| format!("{name}: {}", faults.join("; ")));
+    let lines: Vec<String> = lines.collect();
     assert!(lines.is_empty(), "{}", lines.join("\n"));
+}
+
+#[track_caller]
+fn assert_none_by_http1(way: Way) {
+    assert_none(way, |case| case.http1.as_ref(), |server, _, request| by_http1(server, request));
+}
+
+#[track_caller]
+fn assert_none_by_http2(way: Way) {
+    assert_none(way, |case| case.http2.as_ref(), |server, case, fields| by_http2(server, fields, &case.body));
 }
 
 #[test]
 fn over_http1() {
-    let cases = corpus();
-    let sent = cases.iter().filter_map(|case| Some((case, case.http1.as_ref()?)));
-    let found = sent.map(|(case, bytes)| (case.name.clone(), faults(case, |server| by_http1(server, bytes))));
-    assert_none(&found.filter(|(_, faults)| !faults.is_empty()).collect::<Vec<_>>());
+    assert_none_by_http1(Way::Clear);
+}
+
+#[test]
+fn over_http1_and_tls() {
+    assert_none_by_http1(Way::Tls);
 }
 
 #[test]
 fn over_http2() {
-    let cases = corpus();
-    let sent = cases.iter().filter_map(|case| Some((case, case.http2.as_ref()?)));
-    let found =
-        sent.map(|(case, fields)| (case.name.clone(), faults(case, |server| by_http2(server, fields, &case.body))));
-    assert_none(&found.filter(|(_, faults)| !faults.is_empty()).collect::<Vec<_>>());
+    assert_none_by_http2(Way::Clear);
+}
+
+#[test]
+fn over_http2_and_tls() {
+    assert_none_by_http2(Way::Tls);
 }
 
 #[test]
