@@ -164,7 +164,7 @@ test-tower: ## test the layer for tower: its tests, every snippet of its README,
 	@scripts/test-tower $(ARGS)
 
 .PHONY: soak
-soak: ## run the long tests, sanitizers, fuzzers and real sites; PARTS="storms mixed changes asan valgrind fuzz miri sites" selects; MIXED_SECONDS=3600
+soak: ## run the long tests, sanitizers, fuzzers and real sites; PARTS="storms mixed changes attacks asan valgrind fuzz miri sites" selects; MIXED_SECONDS=3600
 	@scripts/soak $(PARTS)
 
 .PHONY: cache-tests

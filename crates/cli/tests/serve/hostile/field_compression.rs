@@ -9,12 +9,12 @@ use crate::common::origin::Origin;
 const LONG: usize = 4000;
 
 /// A literal field that the table keeps, with a value of `LONG` bytes (RFC 7541, section 6.2.1).
-fn kept() -> Vec<u8> {
+pub(super) fn kept() -> Vec<u8> {
     [&[0x40][..], &text("x"), &text(&"v".repeat(LONG))].concat()
 }
 
 /// A request with the field from the table this many times.
-fn bomb(way: Way, count: usize) -> Vec<u8> {
+pub(super) fn bomb(way: Way, count: usize) -> Vec<u8> {
     [get(way, "/slow"), vec![0x80 | 0x3e; count]].concat()
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Each attack runs in clear text and over TLS. docs/security.md has the bounds, and the figures that were measured.
 
+mod beside;
 mod cache_busting;
 mod connections;
 mod continuations;

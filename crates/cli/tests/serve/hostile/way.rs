@@ -99,32 +99,39 @@ impl Reached {
     }
 
     pub(super) fn connect(&self) -> Box<dyn Wire> {
-        self.connect_with(&self.http1)
+        self.try_connect(false).expect("the server accepts it, and shakes hands")
     }
 
     /// A connection that has begun to speak HTTP/2.
     pub(super) fn connect_http2(&self) -> Box<dyn Wire> {
-        let mut stream = self.connect_with(&self.http2);
+        let mut stream = self.try_connect(true).expect("the server accepts it, and shakes hands");
         stream.write_all(http2::PREFACE).unwrap();
         stream.write_all(&http2::frame(super::SETTINGS, 0, 0, &[])).unwrap();
         stream
     }
 
-    fn connect_with(&self, config: &Arc<ClientConfig>) -> Box<dyn Wire> {
-        match self.way {
+    /// A connection that is about to speak one of both protocols.
+    pub(super) fn try_connect(&self, is_http2: bool) -> io::Result<Box<dyn Wire>> {
+        let config = if is_http2 { &self.http2 } else { &self.http1 };
+        Ok(match self.way {
             Way::Clear => Box::new(connect(self.server.address)),
-            Way::Tls => Box::new(connect_by(Arc::clone(config), self.https, HOST).expect("the server shakes hands")),
-        }
+            Way::Tls => Box::new(connect_by(Arc::clone(config), self.https, HOST)?),
+        })
     }
 
     /// A connection whose client doesn't wait for the server: over TLS, it has only sent its hello.
     pub(super) fn knock(&self) -> TcpStream {
+        self.knock_with(&self.hello()).expect("the server listens")
+    }
+
+    /// The same with a hello that was made before.
+    pub(super) fn knock_with(&self, hello: &[u8]) -> io::Result<TcpStream> {
         match self.way {
-            Way::Clear => connect(self.server.address),
+            Way::Clear => TcpStream::connect(self.server.address),
             Way::Tls => {
-                let mut stream = connect(self.https);
-                let _ = stream.write_all(&self.hello());
-                stream
+                let mut stream = TcpStream::connect(self.https)?;
+                stream.write_all(hello)?;
+                Ok(stream)
             }
         }
     }
