@@ -32,6 +32,10 @@ pub(crate) fn run(cache: Option<&Path>, serve: &Serve) -> Result<Outcome, Error>
     };
     let builder = Server::builder().config(config).reload_from(source).keep_broken(serve.keep_broken);
     let builder = builder.successor(program(), std::env::args_os().skip(1).collect()).inherit(inherited);
+    let builder = match &serve.config {
+        Some(path) => builder.source_file(path.clone()),
+        None => builder,
+    };
     let server = builder.signals(true).service(true).start()?;
     volume::warn_of_storage(server.cache());
     announce(&server);
@@ -52,7 +56,7 @@ fn program() -> PathBuf {
     found.filter(|program| program.is_file()).or_else(|| std::env::current_exe().ok()).unwrap_or(called)
 }
 
-/// The configuration of the file, or of the command line; `cache` overrides the file's path of the volume.
+/// The configuration of the file, or of the command line. `cache` overrides the file's path of the volume, and `--sandbox` its setting.
 fn configured(cache: Option<&Path>, serve: &Serve) -> Result<Config, Vec<Problem>> {
     let Some(path) = &serve.config else {
         return of_flags(cache, serve);
@@ -60,6 +64,9 @@ fn configured(cache: Option<&Path>, serve: &Serve) -> Result<Config, Vec<Problem
     let mut config = config::load(path)?;
     if let Some(cache) = cache {
         config.cache.path = Some(Spanned::new(0..0, cache.to_owned()));
+    }
+    if let Some(sandbox) = serve.sandbox {
+        config.server.sandbox = sandbox.into();
     }
     Ok(config)
 }
@@ -85,6 +92,7 @@ fn settings(cache: Option<&Path>, flags: &Serve) -> Settings {
     settings.server.purge_from.clone_from(&flags.purge_from);
     settings.server.purge_token_file = flags.purge_token_file.as_deref().map(nowhere);
     settings.server.access_log = flags.access_log().map(|log| Spanned::new(0..0, log));
+    settings.server.sandbox = flags.sandbox.map(Into::into).unwrap_or_default();
     settings.cache.path = cache.map(nowhere);
     settings.cache.size = flags.size.map(SizeWithin);
     let mut site = site::Site { root: flags.root.as_deref().map(nowhere), ..site::Site::default() };
@@ -129,6 +137,9 @@ fn announce(server: &Server) {
     let _ = writeln!(text, "cache        {place}, {size}, entries up to {largest}");
     if let Some(admin) = server.admin() {
         let _ = writeln!(text, "admin        {admin}");
+    }
+    if let Some(sandbox) = server.sandbox() {
+        let _ = writeln!(text, "sandbox      {sandbox}");
     }
     text.push_str("stop with Ctrl-C\n");
     // The parent process need not read it.

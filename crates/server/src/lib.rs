@@ -34,11 +34,11 @@
 //!
 //! # Where to look
 //! `serve` is the server itself. [`config`] is its configuration. `key` makes the key of a response, and `rules` finds the rules
-//! of a site that apply to a request and its response. `error_pages` has its pages for errors. `sites` finds a site by its host. The program `eyewall` and its tools are
+//! of a site that apply to a request and its response. `error_pages` has its pages for errors. `sandbox` restricts the process. `sites` finds a site by its host. The program `eyewall` and its tools are
 //! in `crates/cli`, which depends on this crate.
 //!
 //! ```text
-//! serve ──> sites ──> error_pages, rules ──> key ──> config ──> host_name, units      each uses those on its right
+//! serve ──> sites ──> error_pages, rules ──> key ──> config ──> host_name, sandbox, units      each uses those on its right
 //! ```
 //!
 //! # What is absent
@@ -51,6 +51,7 @@ mod error_pages;
 mod host_name;
 mod key;
 mod rules;
+mod sandbox;
 mod serve;
 mod sites;
 pub mod units;
@@ -58,6 +59,7 @@ pub mod warnings;
 
 pub use config::origin_url::OriginUrl;
 pub use eyewall_tls::clock;
+pub use sandbox::SandboxError;
 pub use serve::{Builder, Error, Handle, Inherited, Reloaded, Server, TlsError, Upgraded};
 
 /// The tests compile the guide's snippet.

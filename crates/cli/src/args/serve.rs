@@ -9,7 +9,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use eyewall_server::OriginUrl;
 use eyewall_server::config::listen::ListenAddress;
 use eyewall_server::config::names::{HostHeader, Network};
-use eyewall_server::config::settings::{AccessLog, LogFormat};
+use eyewall_server::config::settings::{AccessLog, LogFormat, Sandbox};
 use eyewall_server::units::{parse_duration, parse_size};
 
 pub(super) const SERVE_AFTER_HELP: &str = "\
@@ -58,7 +58,7 @@ doesn't resolve hosts, open the volume or listen.";
 #[derive(Debug, Clone, Args)]
 #[command(group = ArgGroup::new("source").required(true).multiple(true).args(["root", "origin", "config"]))]
 pub struct Serve {
-    /// The configuration file (see `eyewall check`); you can add only --cache, --keep-broken and -v
+    /// The configuration file (see `eyewall check`); you can add only --cache, --keep-broken, --sandbox and -v
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "listen", "workers", "root", "origin", "origin_ca", "origin_host", "origin_timeout", "size", "store_set_cookie",
         "access_log", "access_log_format", "admin", "purge_from", "purge_token_file",
@@ -109,6 +109,9 @@ pub struct Serve {
     /// The format of the log's lines
     #[arg(long, value_name = "FORMAT", default_value = "combined", requires = "access_log")]
     pub access_log_format: LogForm,
+    /// Restrict this process to the files and system calls that it needs; overrides `sandbox` of the configuration file
+    #[arg(long, value_name = "MODE")]
+    pub sandbox: Option<SandboxMode>,
     /// Also log failures of single connections and requests, on standard error
     #[arg(short, long)]
     pub verbose: bool,
@@ -135,6 +138,27 @@ impl From<LogForm> for LogFormat {
         match form {
             LogForm::Combined => Self::Combined,
             LogForm::Json => Self::Json,
+        }
+    }
+}
+
+/// How much of a sandbox the process has, with the words of `--help`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SandboxMode {
+    /// None
+    Off,
+    /// What the kernel has of Landlock and seccomp; the log says what is missing
+    On,
+    /// Both; otherwise the server doesn't start
+    Strict,
+}
+
+impl From<SandboxMode> for Sandbox {
+    fn from(mode: SandboxMode) -> Self {
+        match mode {
+            SandboxMode::Off => Self::Off,
+            SandboxMode::On => Self::On,
+            SandboxMode::Strict => Self::Strict,
         }
     }
 }

@@ -7,7 +7,7 @@ use eyewall_server::config::Spanned;
 use eyewall_server::config::compression::Compress;
 use eyewall_server::config::listen::ListenAddress;
 use eyewall_server::config::origin::Http2;
-use eyewall_server::config::settings::{CACHE_SIZE_DEFAULT, Limits, LogFormat};
+use eyewall_server::config::settings::{CACHE_SIZE_DEFAULT, Limits, LogFormat, Sandbox};
 use eyewall_server::config::site::Symlinks;
 use eyewall_server::config::tls::{SiteTls, TlsVersion};
 use eyewall_server::config::{Config, Problem, Server, Site, Volume, load, rule, site};
@@ -120,6 +120,11 @@ fn server(paper: &mut Paper, config: &Config) {
         let socket = admin.socket.as_ref().map(|path| path.get_ref().display().to_string());
         let listen = admin.listen.as_ref().map(|address| format!("http://{}, with a token", address.get_ref()));
         paper.line("admin", &list(socket.into_iter().chain(listen)));
+    }
+    match server.sandbox {
+        Sandbox::Off => {}
+        Sandbox::On => paper.line("sandbox", "what the kernel has of Landlock and seccomp"),
+        Sandbox::Strict => paper.line("sandbox", "Landlock and seccomp, or the server doesn't start"),
     }
     if config.sites.iter().any(|site| site.tls.is_some()) {
         https_state(paper, server);

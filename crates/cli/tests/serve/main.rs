@@ -63,6 +63,7 @@ mod remembered_failures;
 mod retried;
 mod rewriting;
 mod rules;
+mod sandbox;
 mod scrubbed;
 mod several_listeners;
 mod several_origins;

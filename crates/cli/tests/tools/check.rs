@@ -42,6 +42,20 @@ fn missing_folders_get_a_hint_about_systemd() {
 }
 
 #[test]
+fn the_mode_of_the_sandbox_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("eyewall.toml");
+    for (mode, shown) in
+        [("on", "what the kernel has of Landlock and seccomp"), ("strict", "or the server doesn't start")]
+    {
+        let site = "[[site]]\norigins = [\"http://127.0.0.1:3000\"]\n";
+        std::fs::write(&file, format!("[server]\nsandbox = \"{mode}\"\n{site}")).unwrap();
+        let ended = run(eyewall().arg("check").arg(&file), b"");
+        assert!(ended.code == 0 && ended.text().contains(shown), "{}", ended.text());
+    }
+}
+
+#[test]
 fn four_lines_make_a_site_with_https() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("eyewall.toml");

@@ -6,7 +6,7 @@ use std::path::Path;
 use toml::Spanned;
 
 use super::check_limits::burst;
-use super::check_path::{file, has_folder};
+use super::check_path::{file, folder, has_folder};
 use super::listen::ListenAddress;
 use super::problem::Fault;
 use super::settings::{Admin, CACHE_SIZE_DEFAULT, Server, Settings, Volume};
@@ -58,6 +58,9 @@ fn server(server: &Server, faults: &mut Vec<Fault>) {
         admin(found, faults);
     }
     burst(server.limits.requests_per_second.as_ref(), server.limits.request_burst.as_ref(), faults);
+    for path in server.sandbox_read.iter().chain(&server.sandbox_write) {
+        folder(path, "the sandbox", faults);
+    }
     if let Some(token) = &server.purge_token_file {
         file(token, "the token of PURGE", faults);
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 use super::problem::Fault;
+use crate::sandbox;
 
 /// Checks that a file exists and can be read.
 pub(super) fn file(path: &Spanned<PathBuf>, what: &str, faults: &mut Vec<Fault>) {
@@ -18,9 +19,27 @@ pub(super) fn file(path: &Spanned<PathBuf>, what: &str, faults: &mut Vec<Fault>)
         )),
         Err(error) => {
             let message = format!("{shown}, for {what}, can't be read: {error}");
-            faults.push(Fault::new(path.span(), message, "give a file that this user may read"));
+            faults.push(Fault::new(path.span(), message, hint(&error, "give a file that this user may read")));
         }
     }
+}
+
+/// Checks that a folder exists.
+pub(super) fn folder(path: &Spanned<PathBuf>, what: &str, faults: &mut Vec<Fault>) {
+    if !path.get_ref().is_dir() {
+        let message = format!("{}, for {what}, is not a folder", path.get_ref().display());
+        faults.push(Fault::new(path.span(), message, "give the path of an existing folder"));
+    }
+}
+
+/// What to do if a path can't be read: `usual`, except in a sandbox, which is the likelier reason there.
+pub(super) fn hint(error: &std::io::Error, usual: &str) -> String {
+    if error.kind() == std::io::ErrorKind::PermissionDenied && sandbox::closed().is_some() {
+        return format!(
+            "the sandbox of this process was closed when the server started, and may not include it: restart the server, or {usual}"
+        );
+    }
+    usual.to_owned()
 }
 
 /// Whether the folder of a file exists.

@@ -10,7 +10,7 @@ use http::header::{
 use toml::Spanned;
 
 use super::check_limits;
-use super::check_path::file;
+use super::check_path::{self, file};
 use super::check_rewrite;
 use super::compression::SiteCompression;
 use super::names::{Glob, HostPattern};
@@ -138,7 +138,7 @@ fn root(site: &Site, faults: &mut Vec<Fault>) {
                 faults.push(Fault::new(root.span(), format!("{shown} is not a folder"), "give the path of a folder"));
             }
             Err(error) => {
-                let hint = "give a folder that this user may read";
+                let hint = check_path::hint(&error, "give a folder that this user may read");
                 faults.push(Fault::new(root.span(), format!("can't serve {shown}: {error}"), hint));
             }
         }

@@ -69,7 +69,7 @@ pub fn load(path: &Path) -> Result<Config, Vec<Problem>> {
     match std::fs::read_to_string(path) {
         Ok(text) => parse(&text),
         Err(error) => {
-            let hint = Some("give a file that this user may read, in UTF-8".to_owned());
+            let hint = Some(check_path::hint(&error, "give a file that this user may read, in UTF-8"));
             Err(vec![Problem { place: None, message: format!("the file can't be read: {error}"), hint }])
         }
     }

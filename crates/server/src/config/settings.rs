@@ -100,6 +100,33 @@ pub struct Server {
     ///
     /// Example: `["127.0.0.1", "10.0.0.0/8"]`
     pub trusted_proxies: Vec<Network>,
+    /// The sandbox of the process: which files it may open (Landlock), and which system calls it may make (seccomp). `"on"`
+    /// takes what the kernel has of both, and logs what is missing. With `"strict"` the server doesn't start unless the kernel
+    /// has both.
+    ///
+    /// Example: `"on"`
+    pub sandbox: Sandbox,
+    /// Further folders that the process may read in its sandbox.
+    ///
+    /// Example: `["/srv/releases"]`
+    pub sandbox_read: Vec<Spanned<PathBuf>>,
+    /// Further folders that the process and its commands may change.
+    ///
+    /// Example: `["/var/lib/lego"]`
+    pub sandbox_write: Vec<Spanned<PathBuf>>,
+}
+
+/// How much of a sandbox the process has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sandbox {
+    /// None.
+    #[default]
+    Off,
+    /// What the kernel has.
+    On,
+    /// All, or the server doesn't start.
+    Strict,
 }
 
 impl Default for Server {
@@ -121,6 +148,9 @@ impl Default for Server {
             tls: None,
             acme: None,
             trusted_proxies: Vec::new(),
+            sandbox: Sandbox::Off,
+            sandbox_read: Vec::new(),
+            sandbox_write: Vec::new(),
         }
     }
 }

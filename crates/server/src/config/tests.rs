@@ -55,6 +55,15 @@ fn each_host_has_one_site() {
 }
 
 #[test]
+fn a_folder_of_the_sandbox_must_exist() {
+    let text = "[server]\nsandbox = \"on\"\nsandbox_read = [\"/\", \"/no/such\"]\nsandbox_write = [\"/dev/null\"]\n";
+    is_refused(
+        &problems(&format!("{text}[[site]]\norigins = [\"http://a\"]\n")),
+        &["3:22 /no/such, for the sandbox, is not a folder", "4:18 /dev/null, for the sandbox, is not a folder"],
+    );
+}
+
+#[test]
 fn a_rule_that_can_never_match_is_refused() {
     for (rule, words) in [
         ("path = [\"index.html\"]", "can never match"),

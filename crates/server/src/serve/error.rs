@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::origin::TlsError;
 use crate::config::Problem;
 use crate::config::listen::ListenAddress;
+use crate::sandbox::SandboxError;
 use crate::units::counted;
 
 /// Why a server could not be started.
@@ -84,6 +85,21 @@ pub enum Error {
         path: PathBuf,
         /// The system's error.
         source: io::Error,
+    },
+    /// The process can't close its sandbox.
+    #[error("can't close the sandbox: {0}")]
+    Sandbox(#[from] SandboxError),
+    /// The sandbox of this process doesn't include a path of the configuration.
+    #[error(
+        "{} (`{setting}`) is outside of the sandbox, which was closed when the server started and can't be opened; restart the \
+         server",
+        path.display()
+    )]
+    Outside {
+        /// The key of the path, with its tables.
+        setting: &'static str,
+        /// The path of the configuration.
+        path: PathBuf,
     },
     /// A reload by a signal or by the administration, of a server that was started without
     /// [`Builder::reload_from`](crate::Builder::reload_from).

@@ -43,6 +43,7 @@ mod proxy;
 mod purge;
 mod reload;
 mod reply;
+mod sandbox;
 mod server;
 mod service;
 mod shared;

@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::listen::{Binding, ListenPlace, Workers};
+use super::sandbox;
 use super::shared::Shared;
 use super::supervisor::Supervisor;
 use crate::config::{Config, Problem};
@@ -29,7 +30,8 @@ use crate::serve::error::Error;
 pub(crate) type Source = Box<dyn Fn() -> Result<Config, Vec<Problem>> + Send + Sync>;
 
 /// The settings that need another process. A name without a dot is a whole table.
-const FIXED: [&str; 5] = ["cache", "server.workers", "server.socket_mode", "server.admin", "server.access_log"];
+const FIXED: [&str; 6] =
+    ["cache", "server.workers", "server.socket_mode", "server.admin", "server.access_log", "server.sandbox"];
 
 /// What a reload has done.
 #[derive(Debug, Clone, Serialize)]
@@ -113,6 +115,7 @@ impl Reloader {
         let _turn = self.turn();
         let before = self.shared();
         let not_reloaded = keep_fixed(&before.config, &mut config);
+        sandbox::admit(&config)?;
         let mut shared = before.renewed(config)?;
         let server = &shared.config.server;
         let prepared = self.workers.prepare(&ListenPlace::all(server), |workers| Binding::of(server, workers))?;
@@ -134,6 +137,7 @@ fn keep_fixed(running: &Config, wanted: &mut Config) -> Vec<String> {
     wanted.server.socket_mode = running.server.socket_mode;
     wanted.server.admin.clone_from(&running.server.admin);
     wanted.server.access_log.clone_from(&running.server.access_log);
+    wanted.server.sandbox = running.server.sandbox;
     let mut changed = Vec::new();
     for name in FIXED {
         let pointer = format!("/{}", name.replace('.', "/"));

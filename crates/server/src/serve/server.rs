@@ -15,6 +15,7 @@ use super::handle::Handle;
 use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers, https_port};
 use super::log::Log;
 use super::reload::{Reloaded, Reloader, Source};
+use super::sandbox;
 use super::shared::Shared;
 use super::supervisor::Supervisor;
 use super::upgrade::{Inherited, Successor, Upgrader};
@@ -29,6 +30,7 @@ pub struct Builder {
     config: Option<Config>,
     cache: Option<Cache>,
     source: Option<Source>,
+    source_files: Vec<PathBuf>,
     successor: Option<Successor>,
     inherited: Option<Inherited>,
     is_service: bool,
@@ -83,6 +85,12 @@ impl Builder {
         self
     }
 
+    /// A file that the function of [`Builder::reload_from`] reads: the sandbox includes its folder.
+    pub fn source_file(mut self, path: PathBuf) -> Self {
+        self.source_files.push(path);
+        self
+    }
+
     /// How an upgrade, by SIGUSR2 or the administration, starts the process that takes over: the path of a program, and its arguments.
     /// The program calls [`Inherited::from_parent`] first. Without this, the server can't be upgraded.
     pub fn successor(mut self, program: PathBuf, arguments: Vec<OsString>) -> Self {
@@ -101,6 +109,8 @@ impl Builder {
     ///
     /// It also takes the sockets that the supervisor passes (`LISTEN_FDS`), in the place of those that it would bind for the same
     /// addresses. [`Builder::start`] removes these variables from the environment, so call it before the program has other threads.
+    ///
+    /// `sandbox` of the configuration restricts the whole process, and only then has an effect. It, too, must come before other threads.
     pub fn service(mut self, is_service: bool) -> Self {
         self.is_service = is_service;
         self
@@ -157,10 +167,13 @@ impl Builder {
             }
             None => (Vec::new(), None, None),
         };
+        sandbox::admit(&config)?;
         let cache = match self.cache {
             Some(cache) => cache,
             None => volume::open(&config.cache, self.keeps_broken, memory)?,
         };
+        let programs: Vec<_> = self.successor.iter().map(|successor| successor.program.as_path()).collect();
+        sandbox::close(&config, self.is_service, &programs, &self.source_files)?;
         let mut activated = if self.is_service { Activated::from_environment()? } else { Activated::default() };
         let places = ListenPlace::all(&config.server);
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
@@ -227,6 +240,11 @@ impl Server {
     /// The place of its administration: the path of a socket, or a URL.
     pub fn admin(&self) -> Option<&str> {
         self.admin.as_deref()
+    }
+
+    /// The restrictions of this process by its sandbox; `None` without one.
+    pub fn sandbox(&self) -> Option<String> {
+        crate::sandbox::closed().map(ToString::to_string)
     }
 
     /// Its present configuration, with every default filled in.

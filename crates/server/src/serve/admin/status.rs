@@ -5,6 +5,7 @@ use std::time::Duration;
 use eyewall::{Cache, Stats};
 use serde::Serialize;
 
+use crate::sandbox::{self, Closed};
 use crate::serve::shared::{Shared, SharedSite};
 use crate::serve::tls::CertificateStatus;
 use crate::warnings;
@@ -15,6 +16,8 @@ pub(super) struct Status {
     version: &'static str,
     process: u32,
     uptime_seconds: u64,
+    /// `None` without one.
+    sandbox: Option<&'static Closed>,
     sites: Vec<SiteStatus>,
     /// Responses of origins that other requests wait for, or that are being stored.
     flights: usize,
@@ -51,6 +54,7 @@ impl Status {
             version: env!("CARGO_PKG_VERSION"),
             process: std::process::id(),
             uptime_seconds: uptime.as_secs(),
+            sandbox: sandbox::closed(),
             sites: shared
                 .sites
                 .iter()

@@ -19,6 +19,7 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 use crate::config::listen::ListenAddress;
+use crate::sandbox::{Extent, Place};
 
 /// The longest message.
 const BYTES_MAX: usize = 64 << 10;
@@ -46,6 +47,15 @@ pub(super) enum Message {
     Admin(AdminPlace),
     /// To the successor: the volume, if it is in memory, with its descriptor.
     Memory,
+    /// To the successor: a place of the sandbox that both are in.
+    Place(Place),
+    /// To the successor: that sandbox, after all of its places.
+    Sandbox {
+        /// The restriction of files.
+        landlock: Extent,
+        /// The restriction of system calls.
+        seccomp: Extent,
+    },
     /// To the successor: no more sockets follow.
     Whole,
     /// From the successor: it accepts connections.

@@ -9,6 +9,7 @@ use socket2::Socket;
 use super::VARIABLE;
 use super::channel::{AdminPlace, Channel, Message};
 use crate::config::listen::ListenAddress;
+use crate::sandbox::{self, Closed};
 
 /// The time of the process before to send its sockets, and to let this one go on.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -56,6 +57,7 @@ impl Inherited {
         }
         let channel = Channel::of(rustix::stdio::stdin().try_clone_to_owned()?);
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+        let mut places = Vec::new();
         let mut inherited = Self { channel, sockets: Vec::new(), admin: None, memory: None };
         loop {
             match inherited.channel.receive(TIMEOUT)? {
@@ -67,6 +69,10 @@ impl Inherited {
                     inherited.admin = Some(InheritedAdmin { place, listener });
                 }
                 (Message::Memory, memory) => inherited.memory = memory,
+                (Message::Place(place), _) => places.push(place),
+                (Message::Sandbox { landlock, seccomp }, _) => {
+                    sandbox::inherit(Closed { landlock, seccomp, places: std::mem::take(&mut places) });
+                }
                 (Message::Whole, _) => return Ok(Some(inherited)),
                 (message, _) => return Err(io::Error::other(format!("the process before this one sent {message:?}"))),
             }

@@ -35,6 +35,7 @@ use super::handle::Handle;
 use super::listen::OpenSocket;
 use super::reload::Reloader;
 use super::stop::Stop;
+use crate::sandbox::{self, Closed};
 use crate::serve::error::Error;
 pub(crate) use channel::AdminPlace;
 use channel::{Channel, Message};
@@ -146,8 +147,7 @@ impl Upgrader {
         let Some(successor) = &self.successor else {
             return Err(Error::Upgrade("the program of this server has no successor; restart it".to_owned()));
         };
-        let (channel, mut child) = start(successor)
-            .map_err(|error| Error::Upgrade(format!("{} can't be started: {error}", successor.program.display())))?;
+        let (channel, mut child) = start(successor).map_err(|error| not_started(successor, &error))?;
         let handed_over = self.hand_over(&channel).map_err(|error| in_words(&error, &mut child));
         let has_admin = match handed_over.and_then(|ready| ready) {
             Ok(has_admin) => has_admin,
@@ -183,6 +183,13 @@ impl Upgrader {
         if let Some(memory) = self.cache.share().map_err(io::Error::other)? {
             channel.send(&Message::Memory, Some(memory.as_fd()))?;
         }
+        if let Some(Closed { landlock, seccomp, places }) = sandbox::closed() {
+            // JSON has no other paths, and the configuration names none.
+            for place in places.iter().filter(|place| place.path.to_str().is_some()) {
+                channel.send(&Message::Place(place.clone()), None)?;
+            }
+            channel.send(&Message::Sandbox { landlock: *landlock, seccomp: *seccomp }, None)?;
+        }
         channel.send(&Message::Whole, None)?;
         match channel.receive(READY_TIMEOUT)?.0 {
             Message::Ready { has_admin } => Ok(Ok(has_admin)),
@@ -202,6 +209,16 @@ fn start(successor: &Successor) -> io::Result<(Channel, Child)> {
     }
     let child = command.spawn()?;
     Ok((channel, child))
+}
+
+fn not_started(successor: &Successor, error: &io::Error) -> Error {
+    let is_kept_out = error.kind() == io::ErrorKind::PermissionDenied && sandbox::closed().is_some();
+    let advice = if is_kept_out {
+        "; if it is in a folder that the sandbox of this process doesn't include, restart the server"
+    } else {
+        ""
+    };
+    Error::Upgrade(format!("{} can't be started: {error}{advice}", successor.program.display()))
 }
 
 /// The status of a child that ends by itself, soon after it has closed its channel.
