@@ -13,6 +13,11 @@ use crate::{Error, Outcome, output};
 struct Report {
     addresses: Vec<String>,
     tls_addresses: Vec<String>,
+    /// A server of an earlier version doesn't name these.
+    #[serde(default)]
+    unix_sockets: Vec<String>,
+    #[serde(default)]
+    closed: Vec<String>,
     not_reloaded: Vec<String>,
 }
 
@@ -28,6 +33,12 @@ pub(crate) fn run(reload: &RunningServer) -> Result<Outcome, Error> {
         }
         for address in &reloaded.tls_addresses {
             writeln!(stdout, "listening on https://{address}/")?;
+        }
+        for path in &reloaded.unix_sockets {
+            writeln!(stdout, "listening on unix:{path}")?;
+        }
+        for address in &reloaded.closed {
+            writeln!(stdout, "closed {address}")?;
         }
         Ok(())
     })?;

@@ -41,6 +41,7 @@ mod keys;
 mod languages;
 mod large_file;
 mod late_validation;
+mod layers_changed;
 mod lenient_fields;
 mod life_of_a_response;
 mod mad_origin;

@@ -222,6 +222,86 @@ fn a_site_gets_https_while_the_server_runs() {
 }
 
 #[test]
+fn limits_know_what_was_before() {
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let reloading =
+        Reloading::start(&site("*", &origin, "[site.limits]\nrequests_per_second = 1\nrequest_burst = 3\n"));
+    let statuses = |count: usize| -> Vec<u16> { (0..count).map(|_| reloading.ask("test", "/").status).collect() };
+    let until_refused = || while reloading.ask("test", "/").status == 200 {};
+    until_refused();
+    reloading.write(&site("*", &origin, "[site.limits]\nrequests_per_second = 1\nrequest_burst = 1000\n"));
+    reloading.reload();
+    // Three of a thousand are lacking, not all but three.
+    assert!(statuses(100).iter().all(|status| *status == 200));
+    reloading.write(&site("*", &origin, "[site.limits]\nrequests_per_second = 2\nrequest_burst = 50\n"));
+    reloading.reload();
+    assert!(statuses(20).contains(&429), "a hundred are lacking");
+
+    reloading.write(&format!("[server.limits]\nconnections_per_client = 2\n{}", site("*", &origin, "")));
+    let mut kept = [(); 2].map(|()| connect(reloading.server.address));
+    for kept in &mut kept {
+        ask_kept(kept, "test", "/");
+    }
+    reloading.reload();
+    let mut third = connect(reloading.server.address);
+    // Either may find that the connection is closed.
+    let _ = third.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(third.read(&mut [0]).unwrap_or(0), 0);
+    for kept in &mut kept {
+        ask_kept(kept, "test", "/");
+    }
+}
+
+#[test]
+fn it_says_which_addresses_are_closed() {
+    let site = site("*", &Origin::counting(""), "");
+    let reloading = Reloading::start(&site);
+    let unix = reloading.folder.path().join("http.sock");
+    let unix = format!("unix:{}", unix.display());
+    let reload = || {
+        let ended = run(eyewall().args(["reload", "--server"]).arg(reloading.socket.path()), b"");
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        ended.text().to_owned()
+    };
+    let own = format!("listening on http://{}/\n", reloading.server.address);
+    reloading.write_all(&["127.0.0.1:0", &unix], &site);
+    assert_eq!(reload(), format!("{own}listening on {unix}\n"));
+    reloading.write(&site);
+    assert_eq!(reload(), format!("{own}closed {unix}\n"));
+    assert_eq!(reload(), own);
+}
+
+#[test]
+fn a_server_that_ends_takes_no_other_configuration() {
+    let ((arrived, has_arrived), (release, released)) = (channel(), channel::<()>());
+    let released = Mutex::new(released);
+    let slow = Origin::raw(move |_, stream| {
+        arrived.send(()).unwrap();
+        let _ = released.lock().unwrap().recv();
+        respond(stream, 200, "", 3, b"end");
+    });
+    let mut reloading = Reloading::start(&site("*", &slow, ""));
+    let mut running = connect(reloading.server.address);
+    send(&mut running, "GET", "/", &[]);
+    has_arrived.recv().unwrap();
+    kill_process(Pid::from_child(&reloading.server.child), Signal::TERM).unwrap();
+    while TcpStream::connect(reloading.server.address).is_ok() {}
+    reloading.write_all(&["127.0.0.1:0", "127.0.0.1:0"], &site("*", &slow, ""));
+    for path in ["/reload", "/upgrade"] {
+        let reply = reloading.socket.ask("POST", path, &[], "");
+        let told = json(&reply)["error"].as_str().unwrap().to_owned();
+        assert!(reply.status == 409 && told.contains("server is ending"), "{path}: {reply:?} {told}");
+    }
+    let ended = run(eyewall().args(["reload", "--server"]).arg(reloading.socket.path()), b"");
+    assert!(ended.code != 0 && ended.stderr.contains("server is ending"), "{}", ended.stderr);
+    release.send(()).unwrap();
+    let mut bytes = Vec::new();
+    running.read_to_end(&mut bytes).unwrap();
+    assert_eq!(parse(&bytes, false).text(), "end");
+    assert_eq!(reloading.server.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn settings_that_need_a_new_process_are_named() {
     let origin = Origin::counting("");
     let reloading = Reloading::start(&site("*", &origin, ""));

@@ -4,6 +4,7 @@ use toml::Spanned;
 
 use super::problem::Fault;
 use super::site::Site;
+use super::site_limits::SiteLimits;
 
 /// Without a rate there are no buckets, and nothing has a burst.
 pub(super) fn burst<R, B>(rate: Option<&R>, burst: Option<&Spanned<B>>, faults: &mut Vec<Fault>) {
@@ -13,10 +14,19 @@ pub(super) fn burst<R, B>(rate: Option<&R>, burst: Option<&Spanned<B>>, faults: 
     }
 }
 
+/// The same of all clients together.
+fn total_burst(limits: &SiteLimits, faults: &mut Vec<Fault>) {
+    if let Some(burst) = limits.total_request_burst.as_ref().filter(|_| limits.total_requests_per_second.is_none()) {
+        let message = "`total_request_burst` has no effect without `total_requests_per_second`";
+        faults.push(Fault::absence(burst.span(), message, "give `total_requests_per_second`, or remove it"));
+    }
+}
+
 /// The limits of a site.
 pub(super) fn site(site: &Site, faults: &mut Vec<Fault>) {
     let limits = &site.limits;
     burst(limits.requests_per_second.as_ref(), limits.request_burst.as_ref(), faults);
+    total_burst(limits, faults);
     if let Some(requests) = limits.origin_requests.as_ref().filter(|_| site.origins.is_empty()) {
         let message = "`origin_requests` has no effect without `origins`";
         faults.push(Fault::absence(requests.span(), message, "give `origins`, or remove it"));

@@ -260,13 +260,19 @@ pub struct Limits {
     ///
     /// Example: `"512M"`
     pub stream_bytes: Size,
-    /// Connections that all clients together may have. At the limit, Eyewall closes those that have been idle for longest;
-    /// new ones wait for that.
+    /// Connections that all clients together may have. At the limit, a new one waits, and Eyewall closes the one that has been
+    /// idle for longest.
     ///
     /// Default: any number
     ///
     /// Example: `20000`
     pub connections: Option<Within<16, 1_000_000>>,
+    /// The same for each address of `listen` and `listen_tls`.
+    ///
+    /// Default: any number
+    ///
+    /// Example: `10000`
+    pub connections_per_listener: Option<Within<1, 1_000_000>>,
     /// Connections that one client may have: an IPv4 address, or a /64 network of IPv6. Eyewall closes further ones at
     /// once. Trusted proxies may have any number.
     ///
@@ -311,6 +317,7 @@ impl Default for Limits {
             body_timeout: Window(Duration::from_hours(6)),
             stream_bytes: Size(128 << 20),
             connections: None,
+            connections_per_listener: None,
             connections_per_client: None,
             requests_per_second: None,
             request_burst: None,

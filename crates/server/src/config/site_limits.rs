@@ -30,6 +30,18 @@ pub struct SiteLimits {
     ///
     /// Example: `100`
     pub request_burst: Option<Spanned<Within<1, 1_000_000>>>,
+    /// Requests that all clients together may send to this site in a second. Eyewall answers further ones by 429.
+    ///
+    /// Default: any number
+    ///
+    /// Example: `2000`
+    pub total_requests_per_second: Option<Within<1, 10_000_000>>,
+    /// Requests that all clients together may send to this site at once, after a pause.
+    ///
+    /// Default: `total_requests_per_second`
+    ///
+    /// Example: `5000`
+    pub total_request_burst: Option<Spanned<Within<1, 10_000_000>>>,
     /// Networks whose clients may use this site. Eyewall answers others by 403. If the list is empty, all may.
     ///
     /// Example: `["10.0.0.0/8"]`

@@ -105,6 +105,11 @@ pub enum Error {
     /// [`Builder::reload_from`](crate::Builder::reload_from).
     #[error("this server was started by a program that gives it no configuration to reload; restart that program")]
     NoSource,
+    /// The server ends, or another process has taken over, so it binds no addresses any more.
+    #[error(
+        "this server is ending, and takes no new configuration; the process after it reads the file when it starts"
+    )]
+    Draining,
     /// No other process could take over.
     #[error("no new process has taken over, and this one goes on as before: {0}")]
     Upgrade(String),

@@ -13,6 +13,7 @@
 //! as connections to origins. New kinds of sockets to listen at go into `listen/sockets.rs`: `Workers::prepare` binds them first.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -41,6 +42,10 @@ pub struct Reloaded {
     pub addresses: Vec<SocketAddr>,
     /// The same for HTTPS.
     pub tls_addresses: Vec<SocketAddr>,
+    /// The Unix sockets on which it listens now.
+    pub unix_sockets: Vec<PathBuf>,
+    /// The addresses and Unix sockets (`unix:PATH`) that it has closed, because the configuration doesn't have them any more.
+    pub closed: Vec<String>,
     /// The settings that differ from the running ones, and that only a new process takes over, such as `cache.size`.
     pub not_reloaded: Vec<String>,
 }
@@ -83,7 +88,8 @@ impl Reloader {
     /// # Errors
     /// [`Error::Config`], [`Error::NoSource`], and those of [`Reloader::reload`].
     pub(crate) async fn reload_from_source(self: Arc<Self>) -> Result<Reloaded, Error> {
-        let supervisor = self.supervisor;
+        // The supervisor knows a server that ends by that alone.
+        let supervisor = if self.workers.are_ending() { Supervisor { is_told: false } } else { self.supervisor };
         supervisor.reloading();
         let reloading = tokio::task::spawn_blocking(move || {
             let source = self.source.as_ref().ok_or(Error::NoSource)?;
@@ -110,9 +116,14 @@ impl Reloader {
     /// Puts a configuration in force. When this returns, every request that begins has it. It blocks for that time.
     ///
     /// # Errors
-    /// Those of starting a server: each names what can't be opened or bound. Nothing has changed then.
+    /// Those of starting a server: each names what can't be opened or bound. [`Error::Draining`], if the server ends. Nothing has changed
+    /// then.
     pub(crate) fn reload(&self, mut config: Config) -> Result<Reloaded, Error> {
         let _turn = self.turn();
+        // Before anything is opened.
+        if self.workers.are_ending() {
+            return Err(Error::Draining);
+        }
         let before = self.shared();
         let not_reloaded = keep_fixed(&before.config, &mut config);
         sandbox::admit(&config)?;
@@ -121,11 +132,16 @@ impl Reloader {
         let prepared = self.workers.prepare(&ListenPlace::all(server), |workers| Binding::of(server, workers))?;
         shared.begin_tls(prepared.https_port(), Some(&before))?;
         let shared = Arc::new(shared);
-        self.workers.change(&shared, prepared);
+        let closed = self.workers.change(&shared, prepared)?;
         self.shared.store(Arc::clone(&shared));
         before.retire(&shared);
-        let (addresses, tls_addresses) = (self.workers.addresses(), self.workers.tls_addresses());
-        Ok(Reloaded { addresses, tls_addresses, not_reloaded })
+        Ok(Reloaded {
+            addresses: self.workers.addresses(),
+            tls_addresses: self.workers.tls_addresses(),
+            unix_sockets: self.workers.unix_sockets(),
+            closed: closed.iter().map(ToString::to_string).collect(),
+            not_reloaded,
+        })
     }
 }
 

@@ -259,7 +259,7 @@ impl Server {
     /// It blocks the thread until all workers have the configuration, which takes milliseconds.
     ///
     /// # Errors
-    /// Each [`Error`] names what could not be opened or bound. Nothing has changed then.
+    /// Each [`Error`] names what could not be opened or bound. [`Error::Draining`], once the server ends. Nothing has changed then.
     pub fn reload(&self, config: Config) -> Result<Reloaded, Error> {
         self.reloader.reload(config)
     }

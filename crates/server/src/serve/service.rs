@@ -11,7 +11,6 @@ use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, LOCATION, STRICT_TRANSPOR
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
-use super::admission::{Admission, Refusal};
 use super::arrival::Arrival;
 use super::body::Body;
 use super::files::Files;
@@ -64,14 +63,15 @@ impl Service {
 
     /// Whether the real client of a request may have the hit by the fast path for this route. If it may not, [`Service::answer`] refuses it.
     pub(crate) fn admits(&self, real_client: IpAddr, route: Option<&Route>) -> bool {
-        !self.is_limited || self.admit(real_client, route.map(|route| route.site)).is_ok()
-    }
-
-    /// Applies the limits of the server, or of the site of this number after them.
-    fn admit(&self, real_client: IpAddr, site: Option<usize>) -> Result<(), Refusal> {
-        let of_site = site.and_then(|site| self.shared.sites.get(site)?.admission.as_ref());
-        let admit = |admission: Option<&Admission>| admission.map_or(Ok(()), |admission| admission.admit(real_client));
-        admit(self.shared.admission.as_ref()).and_then(|()| admit(of_site))
+        if !self.is_limited {
+            return true;
+        }
+        let of_site = route.and_then(|route| self.shared.sites.get(route.site)?.admission.as_ref());
+        let all = [self.shared.admission.as_ref(), of_site];
+        let mut given = all.into_iter().flatten();
+        // The full path takes tokens of its own for what is refused here.
+        given.clone().all(|admission| admission.check(real_client).is_ok())
+            && given.all(|admission| admission.admit(real_client).is_ok())
     }
 
     /// The entry that answers a simple request at once; writes the head of the response to `head`. `None`: call
@@ -143,9 +143,7 @@ impl Service {
         }
         let forwarded = parts.extensions.get::<Forwarded>();
         let real_client = forwarded.map_or(client, |forwarded| forwarded.real_client.address);
-        if self.is_limited
-            && let Err(refusal) = self.admit(real_client, None)
-        {
+        if let Some(Err(refusal)) = self.shared.admission.as_ref().map(|admission| admission.admit(real_client)) {
             return refusal.response();
         }
         if parts.method == Method::CONNECT {

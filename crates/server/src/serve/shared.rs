@@ -133,6 +133,9 @@ impl Shared {
 
     /// Ends what only this configuration does by itself, now that `next` is in force.
     pub(crate) fn retire(&self, next: &Self) {
+        for origins in next.sites.iter().filter_map(|site| site.origins.as_ref()) {
+            origins.begin();
+        }
         for origins in self.sites.iter().filter_map(|site| site.origins.as_ref()) {
             let mut kept = next.sites.iter().filter_map(|site| site.origins.as_ref());
             if !kept.any(|kept| Arc::ptr_eq(kept, origins)) {
@@ -153,18 +156,20 @@ impl Shared {
 }
 
 impl SharedSite {
-    /// Takes what stays the same from one of the sites `before`, and removes that one. The site of `known_sites` with the same hosts
-    /// gives it the buckets of its clients.
+    /// Takes what stays the same from one of the sites `before`, and removes that one. The site of `known_sites` with the same first host
+    /// gives it the buckets of its clients, and the requests that its origins have.
     fn new(site: &Arc<Site>, cache: &FileCache, before: &mut Vec<&Self>, known_sites: &[Self]) -> Result<Self, Error> {
         let files = match &site.settings.root {
             Some(root) => Some(open(root.get_ref(), &site.settings, cache, before)?),
             None => None,
         };
-        let origins = (!site.settings.origins.is_empty()).then(|| origins(&site.settings, before));
+        // No other site has this host.
+        let same = |known: &&Self| first_host(&known.site.settings) == first_host(&site.settings);
+        let same = known_sites.iter().find(same);
+        let same_origins = same.and_then(|known| known.origins.as_deref());
+        let origins = (!site.settings.origins.is_empty()).then(|| origins(&site.settings, before, same_origins));
         let fetches_pages = AtomicBool::new(false);
-        let same = |known: &&Self| hosts(&known.site.settings).eq(hosts(&site.settings));
-        let admission = known_sites.iter().find(same).and_then(|known| known.admission.as_ref());
-        let admission = Admission::of_site(&site.settings.limits, admission);
+        let admission = Admission::of_site(&site.settings.limits, same.and_then(|known| known.admission.as_ref()));
         Ok(Self { site: Arc::clone(site), files, origins: origins.transpose()?, fetches_pages, admission })
     }
 }
@@ -184,7 +189,11 @@ fn open(root: &Path, site: &site::Site, cache: &FileCache, before: &[&SharedSite
     Files::open(root, cache, options).map(Arc::new).map_err(failed)
 }
 
-fn origins(site: &site::Site, before: &mut Vec<&SharedSite>) -> Result<Arc<OriginSite>, Error> {
+fn origins(
+    site: &site::Site,
+    before: &mut Vec<&SharedSite>,
+    same_site: Option<&OriginSite>,
+) -> Result<Arc<OriginSite>, Error> {
     // The file of certificates may have changed.
     let reads_files = site.origin_settings().tls.is_some_and(|tls| tls.get_ref().ca_file.is_some());
     let asked = asked_origins(site);
@@ -192,15 +201,15 @@ fn origins(site: &site::Site, before: &mut Vec<&SharedSite>) -> Result<Arc<Origi
     if let Some(origins) = same.and_then(|same| before.remove(same).origins.clone()) {
         return Ok(origins);
     }
-    let origins = OriginSite::new(Settings::of(site)).map_err(Error::Tls)?;
+    let origins = OriginSite::new(Settings::of(site), same_site).map_err(Error::Tls)?;
     for known in before.iter().filter_map(|before| before.origins.as_ref()) {
         origins.take_over(known);
     }
     Ok(Arc::new(origins))
 }
 
-fn hosts(site: &site::Site) -> impl Iterator<Item = &HostPattern> {
-    site.hosts.iter().map(Spanned::get_ref)
+fn first_host(site: &site::Site) -> Option<&HostPattern> {
+    site.hosts.first().map(Spanned::get_ref)
 }
 
 /// All settings of a site's origins.

@@ -44,6 +44,20 @@ fn a_network_of_ipv6_is_one_client() {
 }
 
 #[test]
+fn a_site_may_have_a_rate_for_all_clients() {
+    let origin = Origin::counting("Cache-Control: max-age=600");
+    let server = server(&origin, "", "total_requests_per_second = 1\ntotal_request_burst = 3");
+    server.get_until("/page", Reply::is_hit);
+    let statuses = statuses(&server, "192.0.2.7", "/page", MANY);
+    assert!(statuses.contains(&429) && statuses.iter().all(|status| matches!(status, 200 | 429)), "{statuses:?}");
+    for target in ["/page", "/other"] {
+        let refused = get_from(&server, "192.0.2.8", target);
+        assert_eq!((refused.status, refused.field("retry-after")), (429, "1"), "{target}");
+        assert!(refused.text().contains("requests for this site"), "{}", refused.text());
+    }
+}
+
+#[test]
 fn a_site_may_have_a_rate_of_its_own() {
     let origin = Origin::counting("Cache-Control: max-age=600");
     let server = server(&origin, "", LIMITS);

@@ -101,6 +101,7 @@ impl Api {
     async fn reload(&self) -> Result<Response<Body>, Refusal> {
         match Arc::clone(&self.upgrader.reloader).reload_from_source().await {
             Ok(reloaded) => Ok(reply::json(StatusCode::OK, &reloaded)),
+            Err(error @ Error::Draining) => Err(Refusal::new(StatusCode::CONFLICT, error.to_string())),
             Err(error @ Error::NoSource) => Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, error.to_string())),
             Err(error) => Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())),
         }

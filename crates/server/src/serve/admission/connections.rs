@@ -1,53 +1,146 @@
-//! How many connections there are, in all and of each client.
+//! How many connections there are: in all, at each address that the server listens at, and of each client.
 //!
 //! They are counted without limits, too, so that a reload that sets limits finds the right numbers. The memory is that of the
 //! clients that have connections.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use super::client::Client;
 
 /// The numbers of open connections, of all workers.
 #[derive(Default)]
-pub(crate) struct ConnectionCounts(Mutex<Counts>);
+pub(crate) struct ConnectionCounts {
+    counts: Mutex<Counts>,
+    /// The number of connections that wait for a place.
+    waiting: AtomicUsize,
+    /// Wakes all of them, since each may wait for another limit.
+    freed: Notify,
+}
 
 #[derive(Default)]
 struct Counts {
     all: u64,
+    /// By the numbers of the addresses.
+    by_listener: HashMap<u64, u64>,
     by_client: HashMap<Client, u64>,
+}
+
+/// How many there may be.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ConnectionLimits {
+    pub(crate) all: Option<u64>,
+    pub(crate) per_listener: Option<u64>,
+    pub(crate) per_client: Option<u64>,
+}
+
+/// The limit that is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Crowd {
+    All,
+    Listener,
+    Client,
 }
 
 /// A counted connection, while it is open.
 pub(crate) struct Entered {
     counts: Arc<ConnectionCounts>,
+    listener: u64,
     client: Client,
 }
 
+/// Counts a connection that waits for a place.
+pub(crate) struct Waiting<'a>(&'a AtomicUsize);
+
 impl ConnectionCounts {
-    /// Counts a connection. None if the client has as many as it may have.
-    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr, per_client_max: Option<u64>) -> Option<Entered> {
+    /// Counts a connection at the address of this number. While others wait for a limit of all, only one that `waits` itself gets a place.
+    ///
+    /// # Errors
+    /// A limit is reached. That of the client comes first: it doesn't pass by waiting.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        address: IpAddr,
+        listener: u64,
+        limits: ConnectionLimits,
+        waits: bool,
+    ) -> Result<Entered, Crowd> {
         let client = Client::from(address);
+        let others_wait = !waits && limits.all.is_some() && self.waiting.load(Ordering::Relaxed) > 0;
         let mut counts = self.lock();
-        let count = counts.by_client.entry(client).or_default();
-        // A client has an entry only while it has connections, and without any it isn't at its limit.
-        if per_client_max.is_some_and(|max| *count >= max) {
-            return None;
+        if is_full(&counts.by_client, &client, limits.per_client) {
+            return Err(Crowd::Client);
         }
-        *count += 1;
+        if is_full(&counts.by_listener, &listener, limits.per_listener) {
+            return Err(Crowd::Listener);
+        }
+        if others_wait || limits.all.is_some_and(|max| counts.all >= max) {
+            return Err(Crowd::All);
+        }
+        *counts.by_client.entry(client).or_default() += 1;
+        *counts.by_listener.entry(listener).or_default() += 1;
         counts.all += 1;
         drop(counts);
-        Some(Entered { counts: Arc::clone(self), client })
+        Ok(Entered { counts: Arc::clone(self), listener, client })
     }
 
-    /// Whether there are as many as there may be.
-    pub(crate) fn is_full(&self, max: Option<u64>) -> bool {
-        max.is_some_and(|max| self.lock().all >= max)
+    pub(crate) fn begin_to_wait(&self) -> Waiting<'_> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(&self.waiting)
+    }
+
+    /// Waits until a place is freed.
+    pub(crate) fn freed(&self) -> Notified<'_> {
+        self.freed.notified()
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entered {
+    /// The number of its address.
+    pub(crate) fn listener(&self) -> u64 {
+        self.listener
+    }
+
+    /// From now on it counts for another client. None if that one has as many as it may have.
+    pub(crate) fn pass_on(mut self, address: IpAddr, per_client: Option<u64>) -> Option<Self> {
+        let client = Client::from(address);
+        if client != self.client {
+            let counts = Arc::clone(&self.counts);
+            let mut counts = counts.lock();
+            if is_full(&counts.by_client, &client, per_client) {
+                // Dropping it takes the lock.
+                drop(counts);
+                return None;
+            }
+            *counts.by_client.entry(client).or_default() += 1;
+            leave(&mut counts.by_client, &self.client);
+            drop(counts);
+            self.client = client;
+        }
+        Some(self)
+    }
+}
+
+/// A client or address without connections has no entry, and is not at its limit.
+fn is_full<K: Hash + Eq>(counts: &HashMap<K, u64>, key: &K, max: Option<u64>) -> bool {
+    max.is_some_and(|max| counts.get(key).is_some_and(|count| *count >= max))
+}
+
+fn leave<K: Hash + Eq>(counts: &mut HashMap<K, u64>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
     }
 }
 
@@ -55,12 +148,18 @@ impl Drop for Entered {
     fn drop(&mut self) {
         let mut counts = self.counts.lock();
         counts.all = counts.all.saturating_sub(1);
-        if let Some(count) = counts.by_client.get_mut(&self.client) {
-            *count -= 1;
-            if *count == 0 {
-                counts.by_client.remove(&self.client);
-            }
+        leave(&mut counts.by_listener, &self.listener);
+        leave(&mut counts.by_client, &self.client);
+        drop(counts);
+        if self.counts.waiting.load(Ordering::Relaxed) > 0 {
+            self.counts.freed.notify_waiters();
         }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -68,18 +167,42 @@ impl Drop for Entered {
 mod tests {
     use super::*;
 
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
     #[test]
-    fn each_client_has_its_own_number() {
+    fn each_client_and_each_address_has_its_own_number() {
         let counts = Arc::new(ConnectionCounts::default());
-        let enter = |address: &str| counts.enter(address.parse().unwrap(), Some(2));
-        let first = enter("2001:db8::1").unwrap();
-        let _second = enter("2001:db8::2").unwrap();
-        assert!(enter("2001:db8::3").is_none(), "the network has two");
-        let other = enter("2001:db8:0:1::1").unwrap();
-        assert!(counts.is_full(Some(3)) && !counts.is_full(Some(4)) && !counts.is_full(None));
+        let limits = ConnectionLimits { all: Some(4), per_listener: Some(3), per_client: Some(2) };
+        let enter = |client: &str, listener| counts.enter(address(client), listener, limits, false);
+        let first = enter("2001:db8::1", 0).ok().unwrap();
+        let _second = enter("2001:db8::2", 0).ok().unwrap();
+        assert_eq!(enter("2001:db8::3", 1).err(), Some(Crowd::Client), "the network has two");
+        let other = enter("2001:db8:0:1::1", 0).ok().unwrap();
+        assert_eq!(enter("2001:db8:0:1::1", 0).err(), Some(Crowd::Listener));
+        let last = enter("2001:db8:0:1::1", 1).ok().unwrap();
+        assert_eq!(enter("2001:db8:0:2::1", 1).err(), Some(Crowd::All));
+        drop(last);
+        let waiting = counts.begin_to_wait();
+        assert_eq!(enter("2001:db8:0:2::1", 1).err(), Some(Crowd::All), "another one waits");
+        assert!(counts.enter(address("2001:db8:0:2::1"), 1, limits, true).is_ok());
+        drop(waiting);
+        drop((first, other));
+        let counts = counts.lock();
+        assert_eq!((counts.all, counts.by_client.len(), counts.by_listener.len()), (1, 1, 1), "others need no memory");
+    }
+
+    #[test]
+    fn a_proxys_connection_becomes_its_clients() {
+        let counts = Arc::new(ConnectionCounts::default());
+        let (proxy, client) = (address("10.0.0.1"), address("192.0.2.7"));
+        let enter = || counts.enter(proxy, 0, ConnectionLimits::default(), false).ok().unwrap();
+        let first = enter().pass_on(client, Some(1)).unwrap();
+        assert!(enter().pass_on(client, Some(1)).is_none());
+        assert_eq!(counts.lock().by_client.len(), 1);
         drop(first);
-        assert!(!counts.is_full(Some(3)) && enter("2001:db8::3").is_some());
-        drop(other);
-        assert_eq!(counts.lock().by_client.len(), 1, "clients without connections need no memory");
+        let counts = counts.lock();
+        assert_eq!((counts.all, counts.by_client.len()), (0, 0));
     }
 }

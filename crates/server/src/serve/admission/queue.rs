@@ -3,8 +3,8 @@
 //! A request has its place until the last byte of its response has come. Requests that wait for the response of another one
 //! (request collapsing) need none.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -17,17 +17,33 @@ pub(crate) struct QueueLimits {
     pub(crate) wait: Duration,
 }
 
-/// The places for requests to the origins of a site, and those who wait for one, first come, first served.
+/// The places for requests to the origins of a site, and the requests that wait for one, first come, first served.
 pub(crate) struct OriginQueue {
     limits: QueueLimits,
+    /// The same for all configurations of a site.
+    state: Arc<State>,
+}
+
+#[derive(Debug)]
+struct State {
     places: Arc<Semaphore>,
+    numbers: Mutex<Numbers>,
     waiting: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Numbers {
+    at_once: usize,
+    /// The places that are taken and that a reload took away: a request that leaves one frees nothing.
+    too_many: usize,
 }
 
 /// The place of a request, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
-    _permit: OwnedSemaphorePermit,
+    /// `None` once it is dropped.
+    permit: Option<OwnedSemaphorePermit>,
+    state: Arc<State>,
 }
 
 /// There is no place, and none became free in time.
@@ -36,7 +52,19 @@ pub(crate) struct Full;
 
 impl OriginQueue {
     pub(crate) fn new(limits: QueueLimits) -> Self {
-        Self { limits, places: Arc::new(Semaphore::new(limits.at_once)), waiting: AtomicUsize::new(0) }
+        let numbers = Mutex::new(Numbers { at_once: limits.at_once, too_many: 0 });
+        let places = Arc::new(Semaphore::new(limits.at_once));
+        Self { limits, state: Arc::new(State { places, numbers, waiting: AtomicUsize::new(0) }) }
+    }
+
+    /// The queue by another configuration, with the requests of this one. Its number of places counts after [`OriginQueue::begin`].
+    pub(crate) fn renewed(&self, limits: QueueLimits) -> Self {
+        Self { limits, state: Arc::clone(&self.state) }
+    }
+
+    /// The configuration is in force.
+    pub(crate) fn begin(&self) {
+        self.state.resize(self.limits.at_once);
     }
 
     /// How long a client should wait before it tries again.
@@ -49,19 +77,50 @@ impl OriginQueue {
     /// # Errors
     /// [`Full`], at once if too many wait already, or when the wait has been too long.
     pub(crate) async fn enter(&self) -> Result<Place, Full> {
-        if let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() {
-            return Ok(Place { _permit: permit });
+        let state = Arc::clone(&self.state);
+        if let Ok(permit) = Arc::clone(&state.places).try_acquire_owned() {
+            return Ok(Place { permit: Some(permit), state });
         }
         let _waiting = self.begin_to_wait().ok_or(Full)?;
-        let permit = tokio::time::timeout(self.limits.wait, Arc::clone(&self.places).acquire_owned()).await;
+        let permit = tokio::time::timeout(self.limits.wait, Arc::clone(&state.places).acquire_owned()).await;
         // The semaphore is never closed.
-        permit.ok().and_then(Result::ok).map(|permit| Place { _permit: permit }).ok_or(Full)
+        permit.ok().and_then(Result::ok).map(|permit| Place { permit: Some(permit), state }).ok_or(Full)
     }
 
     fn begin_to_wait(&self) -> Option<Waiting<'_>> {
         let one_more = |waiting| (waiting < self.limits.waiting).then_some(waiting + 1);
-        self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
-        Some(Waiting(&self.waiting))
+        let waiting = &self.state.waiting;
+        waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
+        Some(Waiting(waiting))
+    }
+}
+
+impl State {
+    fn resize(&self, at_once: usize) {
+        let mut numbers = self.numbers();
+        let before = std::mem::replace(&mut numbers.at_once, at_once);
+        let more = at_once.saturating_sub(before);
+        let regained = more.min(numbers.too_many);
+        numbers.too_many -= regained;
+        self.places.add_permits(more - regained);
+        let fewer = before.saturating_sub(at_once);
+        numbers.too_many += fewer - self.places.forget_permits(fewer);
+    }
+
+    fn numbers(&self) -> MutexGuard<'_, Numbers> {
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut numbers = self.state.numbers();
+        if numbers.too_many > 0
+            && let Some(permit) = self.permit.take()
+        {
+            numbers.too_many -= 1;
+            permit.forget();
+        }
     }
 }
 
@@ -94,6 +153,34 @@ mod tests {
         assert_eq!(began.elapsed(), Duration::from_secs(5));
         drop(second);
         assert!(queue.enter().await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reload_changes_the_number_of_places_and_knows_those_that_are_taken() {
+        let limits = |at_once| QueueLimits { at_once, waiting: 0, wait: Duration::from_secs(5) };
+        let queue = OriginQueue::new(limits(3));
+        let mut places = vec![queue.enter().await.unwrap(), queue.enter().await.unwrap()];
+        let fewer = queue.renewed(limits(1));
+        places.push(fewer.enter().await.unwrap());
+        fewer.begin();
+        // Of three, two are too many.
+        for expected in [false, false, true] {
+            assert!(fewer.enter().await.is_err());
+            places.pop();
+            assert_eq!(fewer.enter().await.is_ok(), expected);
+        }
+        let place = fewer.enter().await.unwrap();
+        let more = fewer.renewed(limits(2));
+        assert!(more.enter().await.is_err());
+        more.begin();
+        let other = more.enter().await.unwrap();
+        assert!(more.enter().await.is_err());
+        // One becomes too many, and is regained.
+        fewer.begin();
+        more.begin();
+        drop(place);
+        assert!(more.enter().await.is_ok());
+        drop(other);
     }
 
     /// The result of a future that is polled once.

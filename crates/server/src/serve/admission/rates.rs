@@ -1,8 +1,5 @@
 //! The rate of each client's requests: token buckets in a table of fixed size.
 //!
-//! A bucket is one time: when it will be full again, if no request comes (the generic cell rate algorithm). A request moves that
-//! time on by the interval between two requests, and is refused if the time is further away than the burst allows.
-//!
 //! The table has [`ROWS`] rows, and a client has one place in each, by a hash with a secret. Places are shared by chance, and the
 //! earliest of a client's times counts. So no client gets more than its rate, and the memory doesn't grow with the clients: 2 MiB.
 //! A client may get less if each of its places is shared with a busy client. Among 10,000 clients that use all of their rate, that
@@ -13,23 +10,12 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use toml::Spanned;
-
 use super::client::Client;
-use crate::config::value::Within;
+use super::rate::Rate;
 
 const ROWS: usize = 4;
 /// The places of a row: a row is chosen by 16 bits of the hash.
 const PLACES: usize = 1 << 16;
-const SECOND: u64 = 1_000_000_000;
-
-/// How often a client may send requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rate {
-    per_second: u64,
-    /// How many it may send at once after a pause.
-    burst: u64,
-}
 
 /// The buckets of all clients.
 pub(super) struct Rates {
@@ -39,21 +25,6 @@ pub(super) struct Rates {
     /// Row after row: nanoseconds from the beginning to when a bucket is full. Each is a number of its own, so they need no
     /// ordering.
     full_at: Box<[AtomicU64]>,
-}
-
-impl Rate {
-    pub(super) fn of<const MAX: u64>(
-        per_second: Option<Within<1, MAX>>,
-        burst: Option<&Spanned<Within<1, MAX>>>,
-    ) -> Option<Self> {
-        let per_second = per_second?.0;
-        Some(Self { per_second, burst: burst.map_or(per_second, |burst| burst.get_ref().0) })
-    }
-
-    /// Nanoseconds between two requests.
-    fn interval(self) -> u64 {
-        SECOND / self.per_second
-    }
 }
 
 impl Rates {
@@ -66,6 +37,28 @@ impl Rates {
         self.rate
     }
 
+    /// The same buckets for another rate.
+    pub(super) fn renewed(&self, rate: Rate) -> Self {
+        let now = nanoseconds(self.began.elapsed());
+        let converted = |place: &AtomicU64| {
+            let full_at = place.load(Ordering::Relaxed);
+            // Most are unused.
+            AtomicU64::new(if full_at <= now { 0 } else { self.rate.converted(rate, full_at, now) })
+        };
+        let full_at = self.full_at.iter().map(converted).collect();
+        Self { rate, began: self.began, secret: self.secret.clone(), full_at }
+    }
+
+    /// Whether this client has a token.
+    ///
+    /// # Errors
+    /// The seconds until it has one.
+    pub(super) fn check(&self, address: IpAddr) -> Result<(), u64> {
+        let times = self.places(address).map(|place| place.load(Ordering::Relaxed));
+        let earliest = times.into_iter().min().unwrap_or_default();
+        self.rate.check(earliest, nanoseconds(self.began.elapsed()))
+    }
+
     /// Takes a token of this client.
     ///
     /// # Errors
@@ -75,17 +68,13 @@ impl Rates {
     }
 
     fn take_at(&self, address: IpAddr, now: Duration) -> Result<(), u64> {
-        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-        let interval = self.rate.interval();
-        let allowed = now.saturating_add(interval.saturating_mul(self.rate.burst - 1));
+        let now = nanoseconds(now);
         let places = self.places(address);
         loop {
             let times = places.map(|place| (place.load(Ordering::Relaxed), place));
             let Some((earliest, place)) = times.into_iter().min_by_key(|(time, _)| *time) else { return Ok(()) };
-            if earliest > allowed {
-                return Err((earliest - allowed).div_ceil(SECOND).max(1));
-            }
-            let next = earliest.max(now).saturating_add(interval);
+            self.rate.check(earliest, now)?;
+            let next = self.rate.without_one(earliest, now);
             // Two workers take two tokens: the second one to exchange it looks again.
             if place.compare_exchange(earliest, next, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 for other in places {
@@ -103,6 +92,10 @@ impl Rates {
             &self.full_at[row * PLACES + place]
         })
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

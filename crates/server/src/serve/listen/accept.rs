@@ -14,10 +14,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::common::Common;
 use super::connection_state::FIRST_REQUEST;
 use super::held::Place;
-use super::listener::{Accepted, Layers, LayersCell, Listener};
+use super::listener::{Accepted, BACKLOG, Layers, Listener};
 use super::proxy_protocol::{self, HeaderError};
 use super::{connection, handshake};
-use crate::serve::admission::Entered;
 use crate::serve::stop::Stop;
 
 /// How long to wait after a connection could not be accepted, usually for want of descriptors.
@@ -26,8 +25,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 const TOLD_EVERY: Duration = Duration::from_mins(1);
 /// When a connection that could not be accepted was logged.
 static LOGGED: AtomicU64 = AtomicU64::new(0);
-/// The same of the limit for connections.
-static FULL_LOGGED: AtomicU64 = AtomicU64::new(0);
 /// How often a stopping server waits for descriptors.
 const DRAIN_TRIES: u32 = 40;
 
@@ -38,8 +35,9 @@ pub(super) struct Served {
     pub(super) stopping: watch::Receiver<Stop>,
     /// When the last of these is dropped, all connections have ended.
     pub(super) alive: mpsc::Sender<()>,
-    /// A reload may change them.
-    pub(super) layers: Arc<LayersCell>,
+    /// The number of the address where it was accepted.
+    pub(super) address: u64,
+    pub(super) layers: Layers,
 }
 
 /// The reason for which there is no connection.
@@ -82,106 +80,80 @@ impl Lack {
 }
 
 impl Served {
-    /// Accepts a connection. While there are as many as there may be, idle ones make room first.
-    async fn accept_within_limit(&self, listener: &Listener) -> io::Result<Accepted> {
-        while self.is_full() {
-            if should_log(&FULL_LOGGED) {
-                tracing::warn!(
-                    "there are as many connections as `connections` of [server.limits] allows; closing the ones that have been idle for longest (logged once a minute)"
-                );
-            }
-            self.common.load().connections.make_room();
-            tokio::time::sleep(PAUSE).await;
-        }
-        listener.accept().await
-    }
-
-    fn is_full(&self) -> bool {
-        let common = self.common.load();
-        common.connections.counts.is_full(common.limits.connections.map(|max| max.0))
-    }
-
-    fn serve(&self, accepted: Accepted) {
+    /// Serves an accepted connection once it has its place. It begins under `begun`, or the present configuration.
+    async fn serve(&self, accepted: Accepted, begun: Option<&Arc<Common>>) {
         let Ok(peer) = accepted.peer() else { return };
+        // A reload may come while it waits for its place.
+        let begun = begun.map_or_else(|| self.common.load_full(), Arc::clone);
+        let Some(place) = self.admit(peer, &begun.service).await else { return };
         // A task for each kind of stream, so that none has to look which it is.
         match accepted {
             Accepted::Tcp(stream) => {
                 // A failure only costs a delay.
                 let _ = stream.set_nodelay(true);
-                self.spawn(stream, peer);
+                self.spawn(stream, peer, place, begun);
             }
-            Accepted::Unix(stream) => self.spawn(stream, peer),
+            Accepted::Unix(stream) => self.spawn(stream, peer, place, begun),
         }
     }
 
-    fn spawn(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: IpAddr) {
-        let layers = self.layers.get();
-        let Some(entered) = self.enter(peer, layers.has_proxy_header) else { return };
-        let served = self.clone();
-        let Self { common, stopping, alive, .. } = self.clone();
-        let place = Place { entered, alive };
+    fn spawn(
+        &self,
+        mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: IpAddr,
+        place: Place,
+        begun: Arc<Common>,
+    ) {
+        let Self { common, stopping, .. } = self.clone();
         // Several tasks, since a connection without TLS and without a PROXY header needs less memory.
-        match layers {
-            Layers { has_proxy_header: false, is_tls: false } => tokio::spawn(async move {
-                connection::serve(stream, peer, place, common, stopping).await;
-            }),
-            Layers { has_proxy_header: false, is_tls: true } => tokio::spawn(async move {
-                handshake::serve(stream, peer, place, common, stopping).await;
-            }),
-            Layers { has_proxy_header: true, is_tls } => tokio::spawn(async move {
-                let client = match served.named_client(&mut stream, peer).await {
-                    Ok(client) => client,
-                    Err(error) => return proxy_protocol::report(&error, peer),
-                };
-                // From now on it counts for the client.
-                let Place { entered, alive } = place;
-                drop(entered);
-                let Some(entered) = served.enter(client, client == peer) else { return };
-                let place = Place { entered, alive };
-                // On the heap, so that a connection that only begins needs little memory.
-                if is_tls {
-                    Box::pin(handshake::serve(stream, client, place, common, stopping)).await;
-                } else {
-                    Box::pin(connection::serve(stream, client, place, common, stopping)).await;
-                }
-            }),
-        };
+        match self.layers {
+            Layers { has_proxy_header: false, is_tls: false } => {
+                tokio::spawn(connection::serve(stream, peer, (place, begun), common, stopping));
+            }
+            Layers { has_proxy_header: false, is_tls: true } => {
+                tokio::spawn(handshake::serve(stream, peer, (place, begun), common, stopping));
+            }
+            Layers { has_proxy_header: true, is_tls } => {
+                let served = self.clone();
+                tokio::spawn(async move {
+                    let client = match served.named_client(&mut stream, peer, &begun).await {
+                        Ok(client) => client,
+                        Err(error) => return proxy_protocol::report(&error, peer),
+                    };
+                    // From now on it counts for the client.
+                    let Some(place) = served.pass_on(place, (client, client == peer), &begun.service) else { return };
+                    // On the heap, so that a connection that only begins needs little memory.
+                    if is_tls {
+                        Box::pin(handshake::serve(stream, client, (place, begun), common, stopping)).await;
+                    } else {
+                        Box::pin(connection::serve(stream, client, (place, begun), common, stopping)).await;
+                    }
+                });
+            }
+        }
     }
 
     /// The client that the PROXY header of a connection names.
-    async fn named_client(&self, stream: &mut (impl AsyncRead + Unpin), peer: IpAddr) -> Result<IpAddr, HeaderError> {
-        let common = self.common.load_full();
-        if !common.service.trusts_proxy_header(peer) {
+    async fn named_client(
+        &self,
+        stream: &mut (impl AsyncRead + Unpin),
+        peer: IpAddr,
+        begun: &Common,
+    ) -> Result<IpAddr, HeaderError> {
+        if !begun.service.trusts_proxy_header(peer) {
             return Err(HeaderError::Untrusted);
         }
         let mut stopping = self.stopping.clone();
+        // After a handover it has as long as a head.
         let stopped = async {
-            let _ = stopping.wait_for(|stop| *stop != Stop::NotYet).await;
+            let _ = stopping.wait_for(|stop| *stop > Stop::HandedOver).await;
             tokio::time::sleep(FIRST_REQUEST).await;
         };
         let named = tokio::select! {
-            named = proxy_protocol::read(stream, common.limits.head_timeout.0) => named?,
+            named = proxy_protocol::read(stream, begun.limits.head_timeout.0) => named?,
             () = stopped => return Err(HeaderError::Late(FIRST_REQUEST)),
         };
         Ok(named.map_or(peer, |named| named.ip()))
-    }
-
-    /// Counts a connection of this client. None if the client may not have it. A proxy may have any number, because its connections
-    /// are those of its clients; `names_clients` tells whether it names them by PROXY headers.
-    fn enter(&self, client: IpAddr, names_clients: bool) -> Option<Entered> {
-        let common = self.common.load();
-        let Common { service, connections, limits, .. } = &**common;
-        let is_proxy = service.trusts(client) || names_clients && service.trusts_proxy_header(client);
-        if !is_proxy && !service.may_connect(client) {
-            tracing::debug!(%client, "closed a connection: its address may not connect");
-            return None;
-        }
-        let max = limits.connections_per_client.map(|max| max.0).filter(|_| !is_proxy);
-        let entered = connections.counts.enter(client, max);
-        if entered.is_none() {
-            tracing::debug!(%client, "closed a connection: its client has as many as it may have");
-        }
-        entered
     }
 
     /// Reacts to the lack of a connection.
@@ -194,7 +166,7 @@ impl Served {
                 if should_log(&LOGGED) {
                     tracing::warn!(%error, "could not accept a connection; closing the connections that have been idle for longest (logged once a minute)");
                 }
-                self.common.load().connections.make_room();
+                self.common.load().connections.make_much_room(PAUSE);
                 tokio::time::sleep(PAUSE).await;
             }
             Lack::Other => {
@@ -207,38 +179,43 @@ impl Served {
     }
 }
 
-/// Accepts until the server is asked to stop, or the sender of `closed` is dropped. Then it still takes the connections that the
-/// kernel has accepted already, because their requests are in flight.
-pub(super) async fn accept(listener: Listener, served: Served, mut closed: oneshot::Receiver<()>) {
+/// Accepts until the server is asked to stop, or `closed` says that the address was removed. Then it still takes the connections that
+/// the kernel has accepted already, because their requests are in flight. Those of a removed address begin under the configuration that
+/// `closed` brings: the present one may have no certificate for them.
+pub(super) async fn accept(listener: Listener, served: Served, mut closed: oneshot::Receiver<Arc<Common>>) {
     let mut stopping = served.stopping.clone();
-    loop {
+    let begun = loop {
         let accepted = tokio::select! {
             biased;
             // An error means that all senders are gone.
             stop = stopping.wait_for(|stop| *stop != Stop::NotYet) => match stop {
                 // Another process takes the connections that wait.
                 Ok(stop) if *stop == Stop::HandedOver => return,
-                _ => break,
+                _ => break None,
             },
-            _ = &mut closed => break,
-            accepted = served.accept_within_limit(&listener) => accepted,
+            // An error means that the worker ends.
+            begun = &mut closed => break begun.ok(),
+            accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok(stream) => served.serve(stream),
+            Ok(stream) => served.serve(stream, None).await,
             Err(error) => served.mend(Lack::of(&error), error).await,
         }
-    }
+    };
     let Ok(listener) = listener.into_idle() else { return };
-    drain(|| listener.accept(), &served).await;
+    drain(|| listener.accept(), &served, begun).await;
 }
 
 /// Takes all connections that the kernel has accepted already. If that fails permanently, the others are lost.
-async fn drain(mut accept: impl FnMut() -> io::Result<Accepted>, served: &Served) {
+async fn drain(mut accept: impl FnMut() -> io::Result<Accepted>, served: &Served, begun: Option<Arc<Common>>) {
     let mut tries = DRAIN_TRIES;
-    while tries > 0 {
+    // More have come since then, and would come without end.
+    let mut left = BACKLOG;
+    while tries > 0 && left > 0 {
         let error = match accept() {
             Ok(stream) => {
-                served.serve(stream);
+                left -= 1;
+                served.serve(stream, begun.as_ref()).await;
                 continue;
             }
             Err(error) => error,
@@ -305,7 +282,7 @@ mod tests {
                 asked += 1;
                 Err(failed(errors.next().unwrap_or(Errno::WOULDBLOCK)))
             };
-            drain(accept, &served).await;
+            drain(accept, &served, None).await;
             assert_eq!(asked, expected);
         }
     }

@@ -63,7 +63,7 @@ impl Connected {
     /// Call it in the connection's own task.
     pub(super) async fn register(common: &Common, place: Place) -> Self {
         let state = Arc::new(ConnectionState::new());
-        let registered = common.connections.register(&state);
+        let registered = common.connections.register(&state, place.entered.listener());
         poll_fn(|context| {
             state.wake_by(context.waker());
             Poll::Ready(())
@@ -78,11 +78,12 @@ impl Connected {
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: IpAddr,
-    place: Place,
+    (place, begun): (Place, Arc<Common>),
     common: Arc<ArcSwap<Common>>,
     stopping: watch::Receiver<Stop>,
 ) {
-    let connected = Connected::register(&common.load_full(), place).await;
+    let connected = Connected::register(&begun, place).await;
+    drop(begun);
     let stream = WriteTimeout::new(stream, Arc::clone(&connected.state));
     converse(stream, Arrival::clear(client), connected, common, stopping).await;
 }

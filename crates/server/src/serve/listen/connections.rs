@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::connection_state::{ConnectionState, Order};
 use crate::serve::admission::ConnectionCounts;
 
-/// How many idle connections are closed at once, the longest idle first: one of eight, and at least some.
+/// How many idle connections are closed at once if descriptors have run out, and how many are remembered: one of eight, and at least some.
 const CLOSED_SHARE: usize = 8;
 const CLOSED_MIN: usize = 8;
 
@@ -26,7 +29,37 @@ struct List {
     last: u64,
     /// The most that were open at once since the last time that their number halved.
     peak: usize,
-    open: HashMap<u64, Arc<ConnectionState>>,
+    open: HashMap<u64, Open>,
+    idlest: Idlest,
+    made_room_at: Option<Instant>,
+}
+
+struct Open {
+    state: Arc<ConnectionState>,
+    /// The number of its address.
+    listener: u64,
+}
+
+/// Some of the connections that have been idle for longest when all were looked at, the longest idle last. So the look at all of them
+/// serves many that need room.
+#[derive(Default)]
+struct Idlest {
+    listener: Option<u64>,
+    all: Vec<(Instant, u64)>,
+}
+
+impl Idlest {
+    fn of(open: &HashMap<u64, Open>, listener: Option<u64>) -> Self {
+        let at = open.iter().filter(|(_, open)| listener.is_none_or(|listener| open.listener == listener));
+        let mut all: Vec<_> = at.filter_map(|(number, open)| Some((open.state.idle_since()?, *number))).collect();
+        let count = (open.len() / CLOSED_SHARE).max(CLOSED_MIN);
+        if all.len() > count {
+            all.select_nth_unstable(count);
+            all.truncate(count);
+        }
+        all.sort_unstable_by(|one, other| other.cmp(one));
+        Self { listener, all }
+    }
 }
 
 /// A connection's entry in the list, while it is open.
@@ -36,29 +69,52 @@ pub(super) struct Registered {
 }
 
 impl Connections {
-    pub(super) fn register(self: &Arc<Self>, state: &Arc<ConnectionState>) -> Registered {
+    /// `listener` is the number of its address.
+    pub(super) fn register(self: &Arc<Self>, state: &Arc<ConnectionState>, listener: u64) -> Registered {
         let mut connections = self.lock();
         connections.last += 1;
         let number = connections.last;
-        connections.open.insert(number, Arc::clone(state));
+        connections.open.insert(number, Open { state: Arc::clone(state), listener });
         connections.peak = connections.peak.max(connections.open.len());
         drop(connections);
         Registered { connections: Arc::clone(self), number }
     }
 
-    /// Orders some of the connections that have been idle for longest to close. They close soon, not at once.
-    pub(super) fn make_room(&self) {
-        let mut idle: Vec<_> = {
-            let connections = self.lock();
-            let since = |state: &Arc<ConnectionState>| Some((state.idle_since()?, Arc::clone(state)));
-            connections.open.values().filter_map(since).collect()
-        };
-        let count = (idle.len() / CLOSED_SHARE).max(CLOSED_MIN);
-        if idle.len() > count {
-            idle.select_nth_unstable_by_key(count, |(since, _)| *since);
+    /// Orders the connection that has been idle for longest to close, of those at the address of this number, or of all. It closes soon, not
+    /// at once. False: none is idle.
+    pub(super) fn make_room(&self, listener: Option<u64>) -> bool {
+        let mut list = self.lock();
+        for is_renewed in [false, true] {
+            if is_renewed {
+                list.idlest = Idlest::of(&list.open, listener);
+            } else if list.idlest.listener != listener {
+                continue;
+            }
+            while let Some((since, number)) = list.idlest.all.pop() {
+                // It may have had a request meanwhile.
+                if let Some(state) = list.open.get(&number).filter(|open| open.state.idle_since() == Some(since)) {
+                    state.state.order(Order::Close);
+                    return true;
+                }
+            }
         }
-        for (_, state) in idle.iter().take(count) {
-            state.order(Order::Close);
+        false
+    }
+
+    /// The same for many of all connections, at most once in `pause`: descriptors have run out, and requests to origins need some, too.
+    pub(super) fn make_much_room(&self, pause: Duration) {
+        let mut list = self.lock();
+        let now = Instant::now();
+        if list.made_room_at.is_some_and(|at| now - at < pause) {
+            return;
+        }
+        list.made_room_at = Some(now);
+        let count = (list.open.len() / CLOSED_SHARE).max(CLOSED_MIN);
+        drop(list);
+        for _ in 0..count {
+            if !self.make_room(None) {
+                return;
+            }
         }
     }
 
@@ -89,11 +145,39 @@ impl Drop for Registered {
 mod tests {
     use super::*;
 
+    #[tokio::test(start_paused = true)]
+    async fn the_longest_idle_one_makes_room_and_no_other() {
+        let connections = Arc::new(Connections::default());
+        let mut open = Vec::new();
+        for listener in [0, 1, 0, 1, 0] {
+            let state = Arc::new(ConnectionState::new());
+            drop(state.open());
+            open.push((connections.register(&state, listener), state));
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        let ordered = |open: &[(Registered, Arc<ConnectionState>)]| -> Vec<bool> {
+            open.iter().map(|(_, state)| state.poll_order() == std::task::Poll::Ready(Order::Close)).collect()
+        };
+        assert!(connections.make_room(None));
+        assert_eq!(ordered(&open), [true, false, false, false, false]);
+        open.remove(0);
+        assert!(connections.make_room(Some(0)));
+        assert_eq!(ordered(&open), [false, true, false, false]);
+        open.remove(1);
+        // It is remembered as idle, and has a request now.
+        let _busy = open[0].1.open();
+        assert!(connections.make_room(None));
+        assert_eq!(ordered(&open), [false, true, false]);
+        open.remove(1);
+        open[1].1.begin_tunnel();
+        assert!(!connections.make_room(None), "one is busy, and one is a tunnel");
+    }
+
     #[test]
     fn it_has_shrunk_once_when_half_of_many_are_gone() {
         let connections = Arc::new(Connections::default());
         let register = |count: usize| -> Vec<_> {
-            (0..count).map(|_| connections.register(&Arc::new(ConnectionState::new()))).collect()
+            (0..count).map(|_| connections.register(&Arc::new(ConnectionState::new()), 0)).collect()
         };
         drop(register(MANY - 1));
         assert!(!connections.has_shrunk(), "they are few");

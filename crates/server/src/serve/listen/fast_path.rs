@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Instant, SystemTime};
 
-use arc_swap::{ArcSwap, Cache};
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use eyewall::OwnedHit;
 use http::StatusCode;
@@ -38,6 +38,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::common::Common;
 use super::connection_state::{BusyGuard, ConnectionState, SendingGuard};
+use super::current::Current;
 use super::read_buffer::{self, ReadBuffer};
 use super::read_timeout::ReadTimeout;
 use super::request_line::{self, LineCheck};
@@ -55,7 +56,7 @@ const DRAINED_BYTES_MAX: u64 = 1 << 20;
 /// A connection's stream as hyper sees it.
 pub(super) struct FastPath<S> {
     stream: ReadTimeout<S>,
-    common: Cache<Arc<ArcSwap<Common>>, Arc<Common>>,
+    common: Current,
     state: Arc<ConnectionState>,
     interim: Arc<Interim>,
     arrival: Arc<Arrival>,
@@ -146,7 +147,7 @@ impl<S> FastPath<S> {
         interim: Arc<Interim>,
         arrival: Arc<Arrival>,
     ) -> Self {
-        let mut common = Cache::new(common);
+        let mut common = Current::new(common);
         let (generation, is_trusted) = {
             let common = common.load();
             (common.generation, common.service.trusts(arrival.client))
@@ -248,10 +249,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     /// Answers the first waiting request if it is a hit in memory.
     fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Advance> {
         let Self { stream, common, state, arrival, generation, is_trusted, buffer, grant, unsent, route, .. } = self;
+        // Also without a request: so an idle connection, which looks at its timeouts now and then, doesn't keep the configuration before.
+        let common = common.load();
         if buffer.is_empty() {
             return Ok(Advance::Nothing);
         }
-        let common = common.load();
         if common.generation != *generation {
             (*generation, *is_trusted, *route) = (common.generation, common.service.trusts(arrival.client), None);
         }
@@ -425,6 +427,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
         loop {
             match &mut this.grant {
                 Grant::Connection if this.buffer.is_empty() => {
+                    this.common.release();
                     return Pin::new(&mut this.stream).poll_read(context, bytes);
                 }
                 Grant::Connection => {

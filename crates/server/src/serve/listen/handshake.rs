@@ -33,15 +33,14 @@ use crate::serve::tls::Tls;
 /// `access_denied`, of which browsers say nothing useful.
 const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 
-/// Shakes hands, and answers the requests of the connection.
+/// Shakes hands by the certificates of `begun`, and answers the requests of the connection.
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: IpAddr,
-    place: Place,
+    (place, begun): (Place, Arc<Common>),
     common: Arc<ArcSwap<Common>>,
     mut stopping: watch::Receiver<Stop>,
 ) {
-    let begun = common.load_full();
     let Some(tls) = begun.service.tls() else { return };
     let connected = Connected::register(&begun, place).await;
     let stream = WriteTimeout::new(stream, Arc::clone(&connected.state));

@@ -2,8 +2,6 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -16,7 +14,9 @@ pub(super) const BACKLOG: i32 = 4096;
 /// A listening socket, before its worker runs.
 pub(super) struct ListenSocket {
     pub(super) socket: Socket,
-    pub(super) layers: Arc<LayersCell>,
+    /// The number of its address.
+    pub(super) address: u64,
+    pub(super) layers: Layers,
 }
 
 /// What each connection has below HTTP.
@@ -26,32 +26,6 @@ pub(crate) struct Layers {
     pub(crate) has_proxy_header: bool,
     /// TLS, after that header.
     pub(crate) is_tls: bool,
-}
-
-/// The layers of an address. A reload may change them, and workers read them for each connection.
-#[derive(Debug, Default)]
-pub(super) struct LayersCell(AtomicU8);
-
-impl LayersCell {
-    const PROXY_HEADER: u8 = 1;
-    const TLS: u8 = 2;
-
-    pub(super) fn new(layers: Layers) -> Self {
-        let cell = Self::default();
-        cell.set(layers);
-        cell
-    }
-
-    pub(super) fn set(&self, layers: Layers) {
-        let header = if layers.has_proxy_header { Self::PROXY_HEADER } else { 0 };
-        let tls = if layers.is_tls { Self::TLS } else { 0 };
-        self.0.store(header | tls, Ordering::Release);
-    }
-
-    pub(super) fn get(&self) -> Layers {
-        let bits = self.0.load(Ordering::Acquire);
-        Layers { has_proxy_header: bits & Self::PROXY_HEADER != 0, is_tls: bits & Self::TLS != 0 }
-    }
 }
 
 /// A socket that accepts connections.

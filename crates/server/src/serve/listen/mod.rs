@@ -17,10 +17,12 @@
 mod abandoned;
 mod accept;
 mod activation;
+mod admit;
 mod common;
 mod connection;
 mod connection_state;
 mod connections;
+mod current;
 mod farewell;
 mod fast_path;
 mod handshake;
@@ -292,7 +294,7 @@ async fn end(asked: &mut Asked, stop: watch::Sender<Stop>, upgrader: &Upgrader) 
                         return;
                     }
                 }
-                tracing::warn!("cut off the requests that were still in flight");
+                tracing::warn!("cut off the requests that were still in flight, and the tunnels that were still open");
                 break;
             }
             next = asked.next(if stage == Stop::HandedOver { Stop::InOrder } else { Stop::AtOnce }) => stage = next,

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
@@ -11,7 +10,7 @@ use socket2::Socket;
 use toml::Spanned;
 
 use super::activation::Activated;
-use super::listener::{BACKLOG, Layers, LayersCell, ListenSocket, listen_at};
+use super::listener::{BACKLOG, Layers, ListenSocket, listen_at};
 use crate::config::listen::{ListenAddress, SocketMode};
 use crate::config::settings;
 use crate::serve::error::Error;
@@ -28,11 +27,13 @@ pub(crate) struct ListenPlace {
 #[derive(Default)]
 pub(crate) struct Sockets {
     pub(super) all: Vec<Bound>,
+    /// The server ends, or another process has them: nothing is bound any more.
+    pub(super) are_final: bool,
 }
 
 /// An address with its sockets.
 pub(super) struct Bound {
-    /// Workers know it by this number.
+    /// Workers know it by this number, which it keeps.
     pub(super) number: u64,
     /// The address of the configuration.
     asked: ListenAddress,
@@ -40,7 +41,8 @@ pub(super) struct Bound {
     address: ListenAddress,
     /// Each worker has duplicates of its ones. If there are fewer sockets than workers, some share one.
     sockets: Vec<Socket>,
-    layers: Arc<LayersCell>,
+    /// What connections have that workers accept from now on.
+    pub(super) layers: Layers,
     /// The file of a Unix socket that a server has made.
     file: Option<SocketFile>,
 }
@@ -129,7 +131,7 @@ impl Sockets {
 
     /// Those of the network for HTTP, with the real ports.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.all.iter().filter(|bound| !bound.layers().is_tls).filter_map(Bound::tcp).collect()
+        self.all.iter().filter(|bound| !bound.layers.is_tls).filter_map(Bound::tcp).collect()
     }
 
     /// The same for HTTPS.
@@ -169,7 +171,7 @@ impl Bound {
 
     /// Its address of the network, if it is for HTTPS.
     pub(super) fn tls(&self) -> Option<SocketAddr> {
-        self.tcp().filter(|_| self.layers().is_tls)
+        self.tcp().filter(|_| self.layers.is_tls)
     }
 
     fn bind(place: &ListenPlace, binding: Binding) -> io::Result<Self> {
@@ -191,7 +193,7 @@ impl Bound {
 
     /// Binds as many sockets of the network as the workers lack, if several may have the address.
     fn with(place: &ListenPlace, address: ListenAddress, sockets: Vec<Socket>, binding: Binding) -> io::Result<Self> {
-        let (asked, layers) = (place.address.clone(), Arc::new(LayersCell::new(place.layers)));
+        let (asked, layers) = (place.address.clone(), place.layers);
         let mut bound = Self { number: next_number(), asked, address, sockets, layers, file: None };
         while let ListenAddress::Tcp(address) = bound.address
             && bound.sockets.len() < binding.workers
@@ -213,39 +215,36 @@ impl Bound {
         Ok(Self { file, ..self })
     }
 
-    /// From now on connections have these layers.
-    pub(super) fn set_layers(&self, layers: Layers) {
-        self.layers.set(layers);
-    }
-
-    pub(super) fn layers(&self) -> Layers {
-        self.layers.get()
-    }
-
     /// Whether it is bound for this address of a configuration.
     pub(super) fn is_for(&self, asked: &ListenAddress) -> bool {
         self.asked == *asked || self.address == *asked
     }
 
-    /// Duplicates of the sockets of a worker.
+    /// Duplicates of the sockets of a worker, always in the same order, for connections with these layers.
     ///
     /// # Errors
     /// [`Error::Listen`], if there is no descriptor for one.
-    pub(super) fn of_worker(&self, worker: usize, workers: usize) -> Result<Vec<(u64, ListenSocket)>, Error> {
+    pub(super) fn of_worker(
+        &self,
+        (worker, workers): (usize, usize),
+        layers: Layers,
+    ) -> Result<Vec<ListenSocket>, Error> {
         let count = self.sockets.len();
         let own = (0..count.max(workers)).skip(worker).step_by(workers.max(1));
-        let duplicate = |socket: &Socket| {
-            let listen_socket = ListenSocket { socket: socket.try_clone()?, layers: Arc::clone(&self.layers) };
-            Ok((self.number, listen_socket))
-        };
+        let duplicate =
+            |socket: &Socket| Ok(ListenSocket { socket: socket.try_clone()?, address: self.number, layers });
         let duplicates: io::Result<_> = own.map(|number| duplicate(&self.sockets[number % count.max(1)])).collect();
         duplicates.map_err(|source| self.failed(source))
     }
 
+    /// Closes the sockets here, and returns the address with the real port.
+    pub(super) fn into_address(self) -> ListenAddress {
+        self.address
+    }
+
     /// Calls a function for each socket.
     pub(super) fn each_socket(&self, call: &mut impl FnMut(OpenSocket<'_>) -> io::Result<()>) -> io::Result<()> {
-        let (asked, address, has_file, is_tls) =
-            (&self.asked, &self.address, self.file.is_some(), self.layers().is_tls);
+        let (asked, address, has_file, is_tls) = (&self.asked, &self.address, self.file.is_some(), self.layers.is_tls);
         self.sockets.iter().try_for_each(|socket| call(OpenSocket { asked, address, has_file, is_tls, socket }))
     }
 

@@ -31,7 +31,7 @@ use crate::config;
 use crate::config::listen::SocketMode;
 use crate::config::settings::Limits;
 use crate::config::value::{Period, Size, Within};
-use crate::serve::admission::ConnectionCounts;
+use crate::serve::admission::{ConnectionCounts, ConnectionLimits};
 use crate::serve::shared::Shared;
 use crate::serve::stop::Stop;
 use eyewall_page_cache::head::{Head, Kind};
@@ -123,8 +123,10 @@ impl Site {
         let common = self.common(source, bytes);
         let (client, near) = duplex(BETWEEN);
         let (stop, stopping) = watch::channel(Stop::NotYet);
-        let common = Arc::new(ArcSwap::from_pointee(common));
-        let server = tokio::spawn(connection::serve(near, IpAddr::V4(Ipv4Addr::LOCALHOST), place(), common, stopping));
+        let begun = Arc::new(common);
+        let common = Arc::new(ArcSwap::new(Arc::clone(&begun)));
+        let server =
+            tokio::spawn(connection::serve(near, IpAddr::V4(Ipv4Addr::LOCALHOST), (place(), begun), common, stopping));
         Connected { client, server, stop }
     }
 }
@@ -132,7 +134,7 @@ impl Site {
 /// The place of a connection that nothing limits.
 pub(super) fn place() -> Place {
     let counts: Arc<ConnectionCounts> = Arc::default();
-    let entered = counts.enter(IpAddr::V4(Ipv4Addr::LOCALHOST), None).unwrap();
+    let entered = counts.enter(IpAddr::V4(Ipv4Addr::LOCALHOST), 0, ConnectionLimits::default(), false).ok().unwrap();
     Place { entered, alive: mpsc::channel(1).0 }
 }
 
@@ -141,7 +143,13 @@ pub(super) fn served() -> Served {
     let site = Site::new();
     let common = site.common(&format!("root = \"{}\"", site.folder.path().display()), 0);
     let common = Arc::new(ArcSwap::from_pointee(common));
-    Served { common, stopping: watch::channel(Stop::NotYet).1, alive: mpsc::channel(1).0, layers: Arc::default() }
+    Served {
+        common,
+        stopping: watch::channel(Stop::NotYet).1,
+        alive: mpsc::channel(1).0,
+        address: 0,
+        layers: Layers::default(),
+    }
 }
 
 impl Connected {
@@ -380,6 +388,37 @@ async fn http_2_has_the_same_limits() {
     ended.await.unwrap().unwrap();
     connected.server.await.unwrap();
     assert_eq!(started.elapsed().as_secs(), 30, "it answers pings, and has no request");
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_do_not_keep_the_configuration_before() {
+    let site = Site::new();
+    let common = || site.common("origins = [\"http://127.0.0.1:1\"]", 10);
+    let present = Arc::new(ArcSwap::from_pointee(common()));
+    let (stop, stopping) = watch::channel(Stop::NotYet);
+    let connect = || {
+        let (client, near) = duplex(BETWEEN);
+        let begun = (place(), present.load_full());
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        tokio::spawn(connection::serve(near, address, begun, Arc::clone(&present), stopping.clone()));
+        client
+    };
+    let (mut http1, http2) = (connect(), connect());
+    http1.write_all(READY.as_bytes()).await.unwrap();
+    http1.read_exact(&mut [0; 10]).await.unwrap();
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(http2)).await.unwrap();
+    let _connection = tokio::spawn(connection);
+    let request = || Request::get("http://a/ready").body(Full::new(Bytes::new())).unwrap();
+    let whole = async |sender: &mut http2::SendRequest<Full<Bytes>>| {
+        sender.send_request(request()).await.unwrap().into_body().collect().await.unwrap().to_bytes().len()
+    };
+    assert_eq!(whole(&mut sender).await, 10);
+    let before = Arc::downgrade(&present.swap(Arc::new(common())));
+    // An idle connection of HTTP/1 learns of it when it looks at its timeouts.
+    sleep(11 * SECOND).await;
+    assert!(before.upgrade().is_none(), "both are idle");
+    assert_eq!(whole(&mut sender).await, 10);
+    drop((http1, stop));
 }
 
 #[test]

@@ -65,7 +65,8 @@ impl Https {
         let (client, near) = duplex(between);
         let (stop, stopping) = watch::channel(Stop::NotYet);
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let server = tokio::spawn(handshake::serve(near, address, place(), Arc::clone(&common), stopping));
+        let server =
+            tokio::spawn(handshake::serve(near, address, (place(), common.load_full()), Arc::clone(&common), stopping));
         Connected { client, server, stop, common }
     }
 
@@ -109,11 +110,11 @@ async fn a_handshake_has_the_time_of_a_head() {
 async fn a_handshake_makes_room_after_a_second_without_a_byte() {
     let connected = Https::new().connect(4 << 10, 0);
     sleep(SECOND / 2).await;
-    connected.common.load().connections.make_room();
+    connected.common.load().connections.make_room(None);
     sleep(SECOND / 4).await;
     assert!(!connected.server.is_finished());
     sleep(SECOND / 4).await;
-    connected.common.load().connections.make_room();
+    connected.common.load().connections.make_room(None);
     connected.server.await.unwrap();
 }
 

@@ -1,6 +1,6 @@
 //! A worker: a thread with a runtime of its own, which serves the connections that it accepts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::accept::{Served, accept};
 use super::common::Common;
 use super::connections::Connections;
-use super::listener::{ListenSocket, Listener};
+use super::listener::{Layers, ListenSocket, Listener};
 use super::stream_budget::StreamBudget;
 use super::workers::{Beginning, Change, Order};
 use crate::serve::log::Lines;
@@ -33,9 +33,17 @@ pub(super) struct Together {
 /// A worker that runs.
 struct Worker {
     served: Served,
-    /// Dropping the senders closes the sockets with this number.
-    closers: HashMap<u64, Vec<oneshot::Sender<()>>>,
+    /// Those for the sockets of the address with this number, in their order.
+    closers: HashMap<u64, Vec<Closer>>,
     accepting: JoinSet<()>,
+}
+
+/// Closes a socket.
+struct Closer {
+    /// Sends the configuration of the connections that wait there.
+    close: oneshot::Sender<Arc<Common>>,
+    /// Ends once the last of them was taken.
+    is_closed: oneshot::Receiver<()>,
 }
 
 /// Serves until it is asked to stop.
@@ -58,11 +66,12 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
             common: Arc::new(ArcSwap::from_pointee(common)),
             stopping: stopping.clone(),
             alive,
-            layers: Arc::default(),
+            address: 0,
+            layers: Layers::default(),
         };
         let mut worker = Worker { served, closers: HashMap::new(), accepting: JoinSet::new() };
-        for (number, listener) in listeners {
-            worker.listen(number, listener)?;
+        for listener in listeners {
+            worker.listen(listener, None)?;
         }
         loop {
             tokio::select! {
@@ -89,28 +98,43 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
 }
 
 impl Worker {
-    fn listen(&mut self, number: u64, socket: ListenSocket) -> io::Result<()> {
-        let ListenSocket { socket, layers } = socket;
+    /// Accepts from a socket, once those have been taken that waited there `before`.
+    fn listen(&mut self, socket: ListenSocket, before: Option<oneshot::Receiver<()>>) -> io::Result<()> {
+        let ListenSocket { socket, address, layers } = socket;
         let listener = Listener::new(socket)?;
-        let (closer, closed) = oneshot::channel();
-        let served = Served { layers, ..self.served.clone() };
-        self.accepting.spawn(accept(listener, served, closed));
-        self.closers.entry(number).or_default().push(closer);
+        let ((close, closed), (closing, is_closed)) = (oneshot::channel(), oneshot::channel::<()>());
+        let served = Served { address, layers, ..self.served.clone() };
+        self.accepting.spawn(async move {
+            if let Some(before) = before {
+                // It fails when the sender is dropped.
+                let _ = before.await;
+            }
+            accept(listener, served, closed).await;
+            drop(closing);
+        });
+        self.closers.entry(address).or_default().push(Closer { close, is_closed });
         Ok(())
     }
 
     /// Puts a change in force: connections have it at their next request.
     fn change(&mut self, change: Change) {
         let Change { shared, added, removed, done } = change;
-        let common = self.served.common.load_full().renewed(&shared);
-        self.served.common.store(Arc::new(common));
-        for (number, listener) in added {
-            if let Err(error) = self.listen(number, listener) {
-                tracing::error!(%error, "a worker can't accept connections at a new address; other workers may");
+        let before = self.served.common.load_full();
+        self.served.common.store(Arc::new(before.renewed(&shared)));
+        let mut closing: HashMap<u64, VecDeque<_>> = HashMap::new();
+        for number in removed {
+            for Closer { close, is_closed } in self.closers.remove(&number).unwrap_or_default() {
+                // It fails if the socket is closed already.
+                let _ = close.send(Arc::clone(&before));
+                closing.entry(number).or_default().push_back(is_closed);
             }
         }
-        for number in removed {
-            self.closers.remove(&number);
+        for listener in added {
+            // The same socket, if its address stays.
+            let before = closing.get_mut(&listener.address).and_then(VecDeque::pop_front);
+            if let Err(error) = self.listen(listener, before) {
+                tracing::error!(%error, "a worker can't accept connections at a new address; other workers may");
+            }
         }
         // Those of addresses that were closed.
         while self.accepting.try_join_next().is_some() {}

@@ -12,6 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::listener::{Layers, ListenSocket};
 use super::sockets::{Binding, Bound, ListenPlace, OpenSocket, Sockets, https_port};
 use super::stream_budget::StreamBudget;
+use crate::config::listen::ListenAddress;
 use crate::serve::error::Error;
 use crate::serve::shared::Shared;
 
@@ -25,7 +26,7 @@ pub(crate) struct Workers {
 
 /// What a worker needs to begin.
 pub(crate) struct Beginning {
-    pub(super) listeners: Vec<(u64, ListenSocket)>,
+    pub(super) listeners: Vec<ListenSocket>,
     pub(super) orders: UnboundedReceiver<Order>,
 }
 
@@ -40,8 +41,9 @@ pub(super) enum Order {
 pub(super) struct Change {
     pub(super) shared: Arc<Shared>,
     /// Sockets to accept from in addition.
-    pub(super) added: Vec<(u64, ListenSocket)>,
-    /// The numbers of those to close.
+    pub(super) added: Vec<ListenSocket>,
+    /// The numbers of those to close. An address whose connections get other layers is removed and added: connections that wait there
+    /// have the layers before.
     pub(super) removed: Vec<u64>,
     /// Dropped once the change is in force.
     pub(super) done: Sender<()>,
@@ -52,7 +54,7 @@ pub(crate) struct Prepared {
     /// In the order of the configuration.
     all: Vec<Result<Kept, Bound>>,
     /// For each worker.
-    added: Vec<Vec<(u64, ListenSocket)>>,
+    added: Vec<Vec<ListenSocket>>,
     /// Those for HTTPS.
     tls_addresses: Vec<SocketAddr>,
 }
@@ -64,6 +66,15 @@ struct Kept {
 }
 
 impl Prepared {
+    /// Adds the sockets of an address, for connections with these layers.
+    fn add(&mut self, bound: &Bound, layers: Layers) -> Result<(), Error> {
+        let workers = self.added.len();
+        for (worker, added) in self.added.iter_mut().enumerate() {
+            added.append(&mut bound.of_worker((worker, workers), layers)?);
+        }
+        Ok(())
+    }
+
     /// The port for redirects to HTTPS.
     pub(crate) fn https_port(&self) -> Option<u16> {
         https_port(&self.tls_addresses)
@@ -80,7 +91,7 @@ impl Workers {
         for worker in 0..count {
             let mut listeners = Vec::new();
             for bound in &sockets.all {
-                listeners.append(&mut bound.of_worker(worker, count)?);
+                listeners.append(&mut bound.of_worker((worker, count), bound.layers)?);
             }
             let (sender, receiver) = unbounded_channel();
             orders.push(sender);
@@ -110,9 +121,19 @@ impl Workers {
         self.sockets().all.iter().for_each(|bound| bound.hand_over_file(is_handed_over));
     }
 
-    /// Closes the sockets here. A worker that ends closes its own ones.
+    /// From now on [`Workers::prepare`] and [`Workers::change`] fail, because this process accepts no more.
+    pub(crate) fn refuse_changes(&self) {
+        self.sockets().are_final = true;
+    }
+
+    /// Whether the server ends, or another process has taken over.
+    pub(crate) fn are_ending(&self) -> bool {
+        self.sockets().are_final
+    }
+
+    /// Closes the sockets here, for good. A worker that ends closes its own ones.
     pub(crate) fn close(&self) {
-        self.sockets().all.clear();
+        *self.sockets() = Sockets { all: Vec::new(), are_final: true };
     }
 
     /// Calls a function for each socket.
@@ -137,7 +158,7 @@ impl Workers {
     /// Binds the addresses that aren't bound yet.
     ///
     /// # Errors
-    /// [`Error::Listen`]. Nothing has changed then.
+    /// [`Error::Listen`], and [`Error::Draining`]. Nothing has changed then.
     pub(crate) fn prepare(
         &self,
         places: &[ListenPlace],
@@ -146,51 +167,61 @@ impl Workers {
         let workers = self.orders.len();
         let binding = binding(workers);
         let sockets = self.sockets();
+        if sockets.are_final {
+            return Err(Error::Draining);
+        }
         let mut present: Vec<&Bound> = sockets.all.iter().collect();
         let added = self.orders.iter().map(|_| Vec::new()).collect();
         let mut prepared = Prepared { all: Vec::new(), added, tls_addresses: Vec::new() };
         for place in places {
             let mut known = present.iter().enumerate().filter(|(_, bound)| bound.is_for(&place.address));
             // Port 0 may be that of several.
-            let same = known.clone().find(|(_, bound)| bound.layers() == place.layers).or_else(|| known.next());
+            let same = known.clone().find(|(_, bound)| bound.layers == place.layers).or_else(|| known.next());
             let same = same.map(|(number, _)| number).map(|number| present.remove(number));
             if let Some(same) = same {
                 prepared.tls_addresses.extend(same.tcp().filter(|_| place.layers.is_tls));
+                if same.layers != place.layers {
+                    prepared.add(same, place.layers)?;
+                }
                 prepared.all.push(Ok(Kept { number: same.number, layers: place.layers }));
                 continue;
             }
             let Some(bound) = Bound::new(place, places, binding)? else { continue };
             prepared.tls_addresses.extend(bound.tls());
-            for (worker, added) in prepared.added.iter_mut().enumerate() {
-                added.append(&mut bound.of_worker(worker, workers)?);
-            }
+            prepared.add(&bound, place.layers)?;
             prepared.all.push(Err(bound));
         }
         Ok(prepared)
     }
 
-    /// Puts another configuration in force. When this returns, all workers have it. It blocks for that time.
-    pub(crate) fn change(&self, shared: &Arc<Shared>, prepared: Prepared) {
+    /// Puts another configuration in force. When this returns, all workers have it. It blocks for that time. Returns the addresses that
+    /// were closed.
+    ///
+    /// # Errors
+    /// [`Error::Draining`], if the server has begun to end meanwhile. The sockets of `prepared` are closed then.
+    pub(crate) fn change(&self, shared: &Arc<Shared>, prepared: Prepared) -> Result<Vec<ListenAddress>, Error> {
         let mut sockets = self.sockets();
+        if sockets.are_final {
+            return Err(Error::Draining);
+        }
         let mut before = std::mem::take(&mut sockets.all);
-        // They begin once every worker knows the proxies to believe, and the certificates.
-        let mut with_layers = Vec::new();
+        let mut removed = Vec::new();
         for bound in prepared.all {
             match bound {
                 Ok(Kept { number, layers }) => {
-                    let kept = before.extract_if(.., |bound| bound.number == number);
-                    if layers == Layers::default() {
-                        sockets.all.extend(kept.inspect(|bound| bound.set_layers(layers)));
-                    } else {
-                        with_layers.push((number, layers));
-                        sockets.all.extend(kept);
+                    for mut bound in before.extract_if(.., |bound| bound.number == number) {
+                        if bound.layers != layers {
+                            bound.layers = layers;
+                            removed.push(number);
+                        }
+                        sockets.all.push(bound);
                     }
                 }
                 Err(bound) => sockets.all.push(bound),
             }
         }
         drop(sockets);
-        let removed: Vec<u64> = before.iter().map(|bound| bound.number).collect();
+        removed.extend(before.iter().map(|bound| bound.number));
         let (done, all_done) = channel();
         for (orders, added) in self.orders.iter().zip(prepared.added) {
             let (shared, removed, done) = (Arc::clone(shared), removed.clone(), done.clone());
@@ -201,11 +232,7 @@ impl Workers {
         drop(done);
         // It fails when the last sender is dropped.
         let _ = all_done.recv();
-        for bound in &self.sockets().all {
-            if let Some((_, layers)) = with_layers.iter().find(|(number, _)| *number == bound.number) {
-                bound.set_layers(*layers);
-            }
-        }
+        Ok(before.into_iter().map(Bound::into_address).collect())
     }
 
     fn sockets(&self) -> MutexGuard<'_, Sockets> {

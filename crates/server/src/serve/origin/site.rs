@@ -117,12 +117,18 @@ impl Settings {
 }
 
 impl OriginSite {
-    /// Reads the trusted certificates, if an origin has https.
-    pub(crate) fn new(settings: Settings) -> Result<Self, TlsError> {
+    /// Reads the trusted certificates, if an origin has https. The site of the configuration `before` gives it the requests that its origins
+    /// have, if they are the same.
+    pub(crate) fn new(settings: Settings, before: Option<&Self>) -> Result<Self, TlsError> {
         let is_secure = settings.urls.iter().any(OriginUrl::is_secure);
         let tls = tls::client_config(is_secure, settings.ca_file.as_deref())?;
         let health = Health::new(settings.health, settings.urls.len());
-        let queue = settings.queue.map(OriginQueue::new);
+        let known = before.filter(|before| before.settings.urls == settings.urls);
+        let known = known.and_then(|before| before.queue.as_ref());
+        let queue = settings.queue.map(|limits| match known {
+            Some(known) => known.renewed(limits),
+            None => OriginQueue::new(limits),
+        });
         let (is_checked, retired) = (AtomicBool::new(false), Notify::new());
         Ok(Self { settings, tls, health, queue, is_checked, retired })
     }
@@ -133,6 +139,13 @@ impl OriginSite {
             if let Some(theirs) = other.settings.urls.iter().position(|known| known == url) {
                 self.health.take_over(origin, &other.health, theirs);
             }
+        }
+    }
+
+    /// The configuration is in force.
+    pub(crate) fn begin(&self) {
+        if let Some(queue) = &self.queue {
+            queue.begin();
         }
     }
 

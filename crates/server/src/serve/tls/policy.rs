@@ -73,16 +73,18 @@ fn files_of(site: &Site) -> Option<Vec<eyewall_tls::IdentityFiles>> {
     }
 }
 
-/// Whether a connection has the certificates of the site of this number: a client may send requests for other hosts over it, for instance
+/// Whether a connection was made for the site of this number, or has its certificates: a client may send requests for other hosts over it, for instance
 /// because their names lead to the same address (RFC 9113, section 9.1.1). Without SNI, the client has chosen no site.
 pub(crate) fn is_directed(arrival: &Arrival, site: usize, groups: &[Option<usize>], sites: &Sites) -> bool {
     if arrival.scheme == Scheme::Http {
         return true;
     }
-    let Some(group) = groups.get(site).copied().flatten() else { return false };
-    let Some(name) = &arrival.server_name else { return true };
-    let of_handshake = sites.number_of(name).and_then(|number| groups.get(number).copied().flatten());
-    of_handshake == Some(group)
+    let group = groups.get(site).copied().flatten();
+    let Some(name) = &arrival.server_name else { return group.is_some() };
+    let of_handshake = sites.number_of(name);
+    // A reload may have taken the certificates of a site away, and connections from before stay.
+    of_handshake == Some(site)
+        || group.is_some() && of_handshake.and_then(|number| groups.get(number).copied().flatten()) == group
 }
 
 /// The value of `Strict-Transport-Security`.
@@ -143,5 +145,7 @@ mod tests {
         let of_one = is_directed(&over(Scheme::Https, Some("one.example")));
         assert_eq!(of_one, [false, true, false, true, false, false]);
         assert_eq!(is_directed(&over(Scheme::Https, Some("unknown.example"))), [false; 6]);
+        let of_none = is_directed(&over(Scheme::Https, Some("none.example")));
+        assert_eq!(of_none, [true, false, false, false, false, false], "its certificates are gone");
     }
 }

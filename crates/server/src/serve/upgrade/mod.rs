@@ -144,12 +144,19 @@ impl Upgrader {
         if self.has_upgraded() {
             return Err(Error::Upgrade("another process has taken over already".to_owned()));
         }
+        if self.reloader.workers().are_ending() {
+            return Err(Error::Upgrade("the server is ending; start it again".to_owned()));
+        }
         let Some(successor) = &self.successor else {
             return Err(Error::Upgrade("the program of this server has no successor; restart it".to_owned()));
         };
         let (channel, mut child) = start(successor).map_err(|error| not_started(successor, &error))?;
         let handed_over = self.hand_over(&channel).map_err(|error| in_words(&error, &mut child));
-        let has_admin = match handed_over.and_then(|ready| ready) {
+        let handed_over = handed_over.and_then(|ready| ready).and_then(|has_admin| {
+            let is_ending = self.reloader.workers().are_ending();
+            if is_ending { Err("the server was asked to end meanwhile".to_owned()) } else { Ok(has_admin) }
+        });
+        let has_admin = match handed_over {
             Ok(has_admin) => has_admin,
             Err(why) => {
                 // It may have ended.
@@ -162,6 +169,7 @@ impl Upgrader {
         if let Some(admin) = &*self.admin.lock().unwrap_or_else(PoisonError::into_inner) {
             admin.is_handed_over.store(has_admin, Ordering::Relaxed);
         }
+        self.reloader.workers().refuse_changes();
         self.reloader.workers().hand_over_files(true);
         self.has_upgraded.store(true, Ordering::Relaxed);
         self.reloader.supervisor().main_process(process);

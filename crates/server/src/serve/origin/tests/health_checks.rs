@@ -32,7 +32,7 @@ async fn by_its_status() {
     let changing = Origin::answering(move |_| (answer.load(Ordering::SeqCst), String::new(), Vec::new()));
     let other = Origin::counting("");
     let urls = [changing.url(), other.url()];
-    let site = Arc::new(OriginSite::new(settings(urls.iter().map(String::as_str))).unwrap());
+    let site = Arc::new(OriginSite::new(settings(urls.iter().map(String::as_str)), None).unwrap());
     let (checking, worker) = (Origins::new(Arc::clone(&site)), Origins::new(site));
     checking.check(&check()).await;
     assert_eq!(chosen_first(&worker), 2, "one failed check is not enough");
@@ -48,7 +48,7 @@ async fn by_its_status() {
 async fn by_not_being_there() {
     let other = Origin::counting("");
     let urls = [format!("http://{}", nobody()), other.url()];
-    let origins = Origins::new(Arc::new(OriginSite::new(settings(urls.iter().map(String::as_str))).unwrap()));
+    let origins = Origins::new(Arc::new(OriginSite::new(settings(urls.iter().map(String::as_str)), None).unwrap()));
     for _ in 0..2 {
         origins.check(&check()).await;
     }
@@ -65,7 +65,7 @@ async fn again_and_again() {
     });
     let mut settings = settings([origin.url().as_str()]);
     settings.check = Some(HealthCheck { interval: Duration::from_millis(1), ..check() });
-    let origins = Origins::new(Arc::new(OriginSite::new(settings).unwrap()));
+    let origins = Origins::new(Arc::new(OriginSite::new(settings, None).unwrap()));
     let thrice = tokio::task::spawn_blocking(move || [(); 3].map(|()| receiver.recv().unwrap()));
     tokio::select! {
         () = origins.keep_checking() => unreachable!("it has a check"),

@@ -52,7 +52,7 @@ fn front(settings: Settings) -> SocketAddr {
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             sender.send(listener.local_addr().unwrap()).unwrap();
-            serve(listener, Arc::new(Origins::new(Arc::new(OriginSite::new(settings).unwrap())))).await;
+            serve(listener, Arc::new(Origins::new(Arc::new(OriginSite::new(settings, None).unwrap())))).await;
         });
     });
     receiver.recv().unwrap()
