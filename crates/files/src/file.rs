@@ -308,7 +308,7 @@ fn arrange(representation: &Representation, request: Request<'_>) -> Result<Head
     let without = |status, fields| Err(Box::new(Answer { status, fields, body: Body::empty(), source: Source::None }));
     let (now, bytes) = (SystemTime::now(), representation.version.bytes);
     match answer::arrange(Role::Origin, request, StatusCode::OK, representation.fields.clone(), now, bytes, boundary) {
-        answer::Answer::NotModified(fields) => {
+        answer::Answer::NotModified(_, fields) => {
             without(StatusCode::NOT_MODIFIED, precondition::fields_of_not_modified(&fields, &[]))
         }
         answer::Answer::PreconditionFailed => without(StatusCode::PRECONDITION_FAILED, HeaderMap::new()),

@@ -19,7 +19,7 @@ use crate::ranges::{self, Boundary, Multipart, Segment, Served};
 pub enum Answer {
     /// 304: the client has the representation. [`precondition::fields_of_not_modified`] makes the response's
     /// fields from these fields of the representation.
-    NotModified(HeaderMap),
+    NotModified(StatusCode, HeaderMap),
     /// 412: a precondition of the client is false.
     PreconditionFailed,
     /// 416: the representation has none of these bytes. With the field that names its length, and the
@@ -46,7 +46,7 @@ pub fn arrange(
     boundary: impl FnOnce() -> Option<Boundary>,
 ) -> Answer {
     match judge(role, request, Representation { status, fields: &fields, received }) {
-        Judgement::NotModified => Answer::NotModified(fields),
+        Judgement::NotModified => Answer::NotModified(status, fields),
         Judgement::Failed => Answer::PreconditionFailed,
         Judgement::Send(Some(asked)) => part(fields, length, &asked, boundary),
         Judgement::Send(None) => whole(request.method, status, fields, length),
@@ -56,7 +56,7 @@ pub fn arrange(
 /// The answer if it is 304 or 412, for which the caller needn't look the content up.
 pub fn without_content(role: Role, request: Request<'_>, current: Representation<'_>) -> Option<Answer> {
     match judge(role, request, current) {
-        Judgement::NotModified => Some(Answer::NotModified(current.fields.clone())),
+        Judgement::NotModified => Some(Answer::NotModified(current.status, current.fields.clone())),
         Judgement::Failed => Some(Answer::PreconditionFailed),
         Judgement::Send(_) => None,
     }
@@ -142,7 +142,7 @@ mod tests {
     fn conditions_come_before_ranges() {
         let ranged = (RANGE, "bytes=0-9");
         let had = answer(&Method::GET, &[(IF_NONE_MATCH, "\"v1\""), ranged.clone()]);
-        assert!(matches!(had, Answer::NotModified(fields) if fields[ETAG] == "\"v1\""));
+        assert!(matches!(had, Answer::NotModified(StatusCode::OK, fields) if fields[ETAG] == "\"v1\""));
         assert_eq!(answer(&Method::GET, &[(IF_MATCH, "\"v0\""), ranged]), Answer::PreconditionFailed);
     }
 
@@ -177,7 +177,7 @@ mod tests {
         let own = HeaderMap::from_iter([(ETAG, HeaderValue::from_static("\"v1\""))]);
         let current = Representation { status: StatusCode::OK, fields: &own, received: SystemTime::UNIX_EPOCH };
         for (name, value, found) in [
-            (IF_NONE_MATCH, "\"v1\"", Some(Answer::NotModified(own.clone()))),
+            (IF_NONE_MATCH, "\"v1\"", Some(Answer::NotModified(StatusCode::OK, own.clone()))),
             (IF_MATCH, "\"v0\"", Some(Answer::PreconditionFailed)),
             (IF_MATCH, "\"v1\"", None),
             (RANGE, "bytes=100-", None),

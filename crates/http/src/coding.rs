@@ -123,6 +123,18 @@ pub fn wanted_in<'a>(offered: Codings, lines: impl Iterator<Item = &'a [u8]>) ->
     ranked.map(|place| place.map(|(_, coding)| coding)).into_iter().flatten()
 }
 
+/// The codings that a client accepts, whether it prefers them or not. A client without the field accepts all (RFC 9110, section
+/// 12.5.3).
+pub fn accepted(request: &HeaderMap) -> Codings {
+    if !request.contains_key(ACCEPT_ENCODING) {
+        return Codings::ALL;
+    }
+    let lines = request.get_all(ACCEPT_ENCODING).iter().map(HeaderValue::as_bytes);
+    let Some(weights) = Weights::of(lines) else { return Codings::NONE };
+    let weight = |coding: Coding| weights.codings[coding as usize].or(weights.others).unwrap_or(0);
+    Codings::ALL.iter().filter(|coding| weight(*coding) > 0).collect()
+}
+
 /// The weights that a client gives to codings, in thousandths. `None`: it doesn't name them.
 #[derive(Default)]
 struct Weights {
@@ -212,6 +224,23 @@ mod tests {
         assert_eq!(wanted_in(Codings::ALL, lines.into_iter()).collect::<Vec<_>>(), [Brotli, Gzip]);
         let nothing_said = wanted(Codings::ALL, &HeaderMap::new()).next();
         assert_eq!(nothing_said, None, "a client without the field may decode nothing");
+    }
+
+    #[test]
+    fn codings_are_accepted_unless_they_are_left_out_or_excluded() {
+        assert_eq!(accepted(&HeaderMap::new()), Codings::ALL);
+        for (told, expected) in [
+            ("gzip;q=0.001, br;q=0", &[Gzip][..]),
+            ("*", &[Brotli, Zstandard, Gzip]),
+            ("br;q=0, *;q=0.5", &[Zstandard, Gzip]),
+            ("zstd, *;q=0", &[Zstandard]),
+            ("identity", &[]),
+            ("", &[]),
+            ("br;q=two", &[]),
+        ] {
+            let request = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(told))]);
+            assert_eq!(accepted(&request).iter().collect::<Vec<_>>(), expected, "{told}");
+        }
     }
 
     #[test]

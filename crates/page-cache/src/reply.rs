@@ -24,6 +24,22 @@ pub type Reply<B> = Response<CachedBody<B>>;
 #[derive(Debug, Clone, Copy)]
 pub struct Own;
 
+/// What a 304 stands for, among its extensions: a 304 has neither its status nor its type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandsFor {
+    /// The status of the response that the client has.
+    pub status: StatusCode,
+    /// Its media type.
+    pub content_type: Option<HeaderValue>,
+}
+
+impl StandsFor {
+    /// A response with this status and these fields.
+    pub(crate) fn of(status: StatusCode, fields: &HeaderMap) -> Self {
+        Self { status, content_type: fields.get(CONTENT_TYPE).cloned() }
+    }
+}
+
 /// A response that is not stored, with a line of text that says what is wrong.
 pub fn error<B>(status: StatusCode, words: &str) -> Reply<B> {
     let mut fields = HeaderMap::new();
@@ -68,7 +84,7 @@ pub fn arrange<B>(
 /// The response for an answer without content.
 pub fn without_content<B>(answer: Answer) -> Reply<B> {
     match answer {
-        Answer::NotModified(fields) => not_modified(&fields),
+        Answer::NotModified(code, fields) => not_modified(code, &fields),
         Answer::PreconditionFailed => error(StatusCode::PRECONDITION_FAILED, "the precondition doesn't hold"),
         Answer::RangeNotSatisfiable(fields) => {
             let mut response = error(StatusCode::RANGE_NOT_SATISFIABLE, "there are no such bytes");
@@ -107,9 +123,11 @@ pub(crate) fn representation<B>(
 }
 
 /// A 304, with the fields that it takes from the response that it stands for.
-pub fn not_modified<B>(fields: &HeaderMap) -> Reply<B> {
-    let fields = precondition::fields_of_not_modified(fields, &[CDN_CACHE_CONTROL]);
-    response(StatusCode::NOT_MODIFIED, fields, CachedBody::empty())
+pub fn not_modified<B>(code: StatusCode, fields: &HeaderMap) -> Reply<B> {
+    let own = precondition::fields_of_not_modified(fields, &[CDN_CACHE_CONTROL]);
+    let mut response = response(StatusCode::NOT_MODIFIED, own, CachedBody::empty());
+    response.extensions_mut().insert(StandsFor::of(code, fields));
+    response
 }
 
 /// `None` only if the system has no randomness. Then there are no multipart responses.

@@ -48,6 +48,11 @@ impl Found {
         self.hit.usable_left()
     }
 
+    /// Whether no byte of it was lost up to now.
+    pub(crate) fn is_intact(&self) -> bool {
+        self.hit.is_intact()
+    }
+
     /// The value in place.
     pub fn bytes(&self) -> &[u8] {
         self.hit.value()

@@ -309,15 +309,18 @@ async fn conditions_know_the_tags_of_forms() {
     for (method, told, accepted, expected) in [
         ("GET", "\"1--br\"", "br", "\"1--br\""),
         ("HEAD", "\"1--br\"", "br", "\"1--br\""),
-        ("GET", "\"1--gzip\"", "br", "\"1--gzip\""),
+        ("GET", "\"1--gzip\"", "br, gzip", "\"1--gzip\""),
         ("GET", "\"0\", \"1\"", "br", "\"1\""),
-        ("GET", "\"1--br\"", "identity", "\"1--br\""),
+        ("GET", "\"1--br\", \"1--gzip\"", "gzip", "\"1--gzip\""),
     ] {
         let got = front.ask(method, &[("if-none-match", told), ("accept-encoding", accepted)]).await;
         assert_eq!((got.status, got.field("etag"), got.field("vary")), (304, expected, "Accept-Encoding"), "{told}");
     }
     let got = front.ask("GET", &[("if-none-match", "\"2--br\""), ACCEPTED]).await;
     assert_eq!((got.status, got.field("content-encoding")), (200, "br"));
+    // A cache that has the form for others asks for a client that can't decode it.
+    let got = front.ask("GET", &[("if-none-match", "\"1--br\""), ("accept-encoding", "identity")]).await;
+    assert_eq!((got.status, got.field("etag"), got.text()), (200, "\"1\"", body("hello ")));
     // Nothing is stored, and the client has a form from before.
     front.pages.purge_address(ADDRESS, None, Purge::Hard).unwrap();
     let got = front.ask("GET", &[("if-none-match", "\"1--br\""), ACCEPTED]).await;
@@ -338,6 +341,31 @@ async fn ranges_and_heads_and_no_transform() {
     assert_eq!((got.field("content-length"), got.body.len()), (form.field("content-length"), 0));
     let got = front.ask("GET", &[("cache-control", "no-transform"), ACCEPTED]).await;
     assert_eq!((got.field("content-encoding"), got.field("etag")), ("", "\"1\""));
+}
+
+#[tokio::test]
+async fn a_date_continues_no_form() {
+    let modified = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let page = [PAGE[0], PAGE[1], ("last-modified", modified)];
+    let front = Front::new();
+    front.origin.set(&page, body("hello "));
+    let continued = [("range", "bytes=6-"), ("if-range", modified), ACCEPTED];
+    // A miss, and a hit.
+    for round in 0..2 {
+        let got = front.ask("GET", &continued).await;
+        assert_eq!((got.status, got.text()), (200, body("hello ")), "round {round}");
+    }
+    let asked = front.origin.0.lock().unwrap().asked.clone();
+    assert!(asked.len() == 1 && !asked[0].contains_key("range") && !asked[0].contains_key("if-range"), "{asked:?}");
+    front.get_in("br").await;
+    let got = front.ask("GET", &continued).await;
+    assert_eq!((got.status, got.text()), (200, body("hello ")));
+    // Without compression, the date stands for one representation.
+    let without = Front::with(|settings| settings.compression = None);
+    without.origin.set(&page, body("hello "));
+    without.get().await;
+    let got = without.ask("GET", &continued).await;
+    assert_eq!((got.status, got.text()), (206, body("hello ")[6..].to_owned()));
 }
 
 #[tokio::test]

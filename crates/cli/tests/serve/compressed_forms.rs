@@ -2,6 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
+
 use crate::common::admin::Socket;
 use crate::common::client::Reply;
 use crate::common::command::{eyewall, run};
@@ -170,4 +177,30 @@ fn each_kind_of_purge_covers_the_forms_at_once() {
             assert_eq!(origin.asked().len(), asked + 1, "{words:?}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_date_continues_no_form_over_either_version() {
+    let modified = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let fields = format!("Cache-Control: max-age=60\r\nContent-Type: text/html\r\nLast-Modified: {modified}");
+    let origin = Origin::answering(move |_| (200, fields.clone(), "a line of a page\n".repeat(1000).into_bytes()));
+    let server = Server::over_site(&origin.url(), "compress = true\n");
+    let form = ask_until(&server, "/page", &[ACCEPTED], "br");
+    assert_eq!(form.field("last-modified"), modified);
+    let (range, if_range) = ("Range: bytes=10-", format!("If-Range: {modified}"));
+    let reply = server.ask("GET", "/page", &[ACCEPTED, range, &if_range]);
+    assert!(reply.status == 200 && reply.field("content-encoding") == "br" && reply.body == form.body, "{reply:?}");
+    // Without a condition, the client knows what it asks for.
+    assert_eq!(server.ask("GET", "/page", &[ACCEPTED, range]).status, 206);
+
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let asked = Request::get("http://test/page")
+        .header("accept-encoding", "br")
+        .header("range", "bytes=10-")
+        .header("if-range", modified);
+    let response = sender.send_request(asked.body(Empty::<Bytes>::new()).unwrap()).await.unwrap();
+    assert!(response.status() == 200 && response.headers()["content-encoding"] == "br", "{response:?}");
+    assert!(response.into_body().collect().await.unwrap().to_bytes() == form.body);
 }

@@ -123,10 +123,19 @@ impl Job {
         if store.has(&key, |head| head.kind == Kind::Form(self.version)) {
             return Some(());
         }
-        let form = encoded(self.coding, identity.bytes())?;
-        let form = if is_smaller(form.len(), identity.bytes().len()) { form } else { Vec::new() };
+        let form = self.form_of(&identity)?;
         store.keep(&key, &Head::bare(Kind::Form(self.version)), &[Bytes::from(form)], times, &[], None)?;
         Some(())
+    }
+}
+
+impl Job {
+    /// The form of an identity; empty if it isn't worth its place. None: it could not be made, or bytes of the identity were lost
+    /// while it was made. The form could have zeros in their place, and the identity may be intact for other processes.
+    fn form_of(&self, identity: &Found) -> Option<Vec<u8>> {
+        let form = encoded(self.coding, identity.bytes())?;
+        let is_worth_it = is_smaller(form.len(), identity.bytes().len());
+        identity.is_intact().then(|| if is_worth_it { form } else { Vec::new() })
     }
 }
 
@@ -155,5 +164,33 @@ fn lower_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, 19) {
         tracing::debug!(%error, "the encoder keeps its priority");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use eyewall_http::terms::{TERMS_BYTES, Terms};
+    use http::{HeaderMap, StatusCode};
+
+    use super::*;
+
+    #[test]
+    fn no_form_is_made_of_lost_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("volume.eyewall");
+        let store =
+            Arc::new(Store::new(eyewall::Options::new().size(8 << 20).survive_sigbus(true).open(&path).unwrap()));
+        let kind = Kind::Response(Terms::from_bytes([0; TERMS_BYTES]).unwrap());
+        let times = Times { fresh: Some(Duration::from_mins(1)), stale: Duration::ZERO };
+        let page = Bytes::from("a line of a page\n".repeat(10_000));
+        store.keep(b"key", &Head::new(kind, StatusCode::OK, HeaderMap::new()), &[page], times, &[], None).unwrap();
+        let identity = store.glance(b"key").found().unwrap();
+        let (asked, version) = (Arc::new(RecentKeys::new(None)), Version::MIN);
+        let job = Job { store: Arc::downgrade(&store), key: b"key".to_vec(), version, coding: Coding::Gzip, asked };
+        assert!(job.form_of(&identity).is_some_and(|form| !form.is_empty()));
+        File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+        assert_eq!(job.form_of(&identity), None);
     }
 }

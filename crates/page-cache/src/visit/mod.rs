@@ -38,9 +38,10 @@ use http::{HeaderMap, HeaderName, Method, StatusCode, Version, response};
 
 use crate::answer::Leader;
 use crate::cached_body::CachedBody;
+use crate::compression::entity_tag;
 use crate::fragments::{Part, Unusable};
 use crate::pages::Pages;
-use crate::reply::{self, Reply};
+use crate::reply::{self, Reply, StandsFor};
 use crate::selection::{Selection, Stored};
 use crate::settings::{Place, Settings};
 use crate::upstream::{Failure, Upstream};
@@ -129,7 +130,15 @@ impl Ask {
 
 impl<U: Upstream> Visit<U> {
     /// A request without content. `address` is the key of its address.
-    pub fn new((pages, settings): (&Arc<Pages>, &Arc<Settings>), upstream: U, parts: Parts, address: String) -> Self {
+    pub fn new(
+        (pages, settings): (&Arc<Pages>, &Arc<Settings>),
+        upstream: U,
+        mut parts: Parts,
+        address: String,
+    ) -> Self {
+        if settings.compression.is_some() {
+            entity_tag::drop_range_by_date(&mut parts.headers);
+        }
         Self {
             pages: Arc::clone(pages),
             settings: Arc::clone(settings),
@@ -261,6 +270,8 @@ impl<U: Upstream> Visit<U> {
         if self.settings.place == Place::Origin {
             // Layers of the same process may have set them.
             (*response.extensions_mut(), *response.version_mut()) = (head.extensions, head.version);
+        } else if let Some(stands_for) = head.extensions.get::<StandsFor>() {
+            response.extensions_mut().insert(stands_for.clone());
         }
         response
     }

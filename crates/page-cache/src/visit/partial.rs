@@ -70,7 +70,7 @@ impl<U: Upstream> Visit<U> {
         match (outcome, slice) {
             (Outcome::NotModified, _) => {
                 self.finish(&mut head.headers, head.version, &status.forward_status(head.status));
-                Ok(reply::not_modified(&head.headers))
+                Ok(reply::not_modified(StatusCode::OK, &head.headers))
             }
             (Outcome::Partial(_), Some(slice)) => Ok(self.answer_with_slice(slice, (head, body), status)),
             // `If-Range` means that the client wants all of it, or the upstream has to refuse the range.

@@ -16,7 +16,7 @@ use super::fetch::{Asked, date, without_false_length};
 use super::{Answered, Ask, Unanswered, Visit};
 use crate::cached_body::CachedBody;
 use crate::pages::Pages;
-use crate::reply::Reply;
+use crate::reply::{Reply, StandsFor};
 use crate::selection::Stored;
 use crate::store::PurgeTarget;
 use crate::upstream::Upstream;
@@ -38,6 +38,10 @@ impl<U: Upstream> Visit<U> {
                 }
                 let rules = self.rules(head.status, &mut head.headers, &mut head.extensions);
                 if let Some((stored, _)) = stored {
+                    if head.status == StatusCode::NOT_MODIFIED {
+                        let (status, fields) = (stored.found.head.status, &stored.found.head.fields);
+                        head.extensions.insert(StandsFor::of(status, fields));
+                    }
                     self.freshen_with_head(stored, &head, asked).await;
                 }
                 if self.parts.method == Method::HEAD {

@@ -299,7 +299,7 @@ impl<U: Upstream> Visit<U> {
         match self.settings.place {
             Place::Origin => answer::without_content(Role::Origin, asked, current),
             Place::Gateway => answer::without_content(Role::Cache, asked, current)
-                .filter(|answer| matches!(answer, answer::Answer::NotModified(_))),
+                .filter(|answer| matches!(answer, answer::Answer::NotModified(..))),
         }
     }
 }
