@@ -22,6 +22,8 @@ fn a_redirect_names_its_host_itself() {
         ("/old", 301, "https://new.example/shop/"),
         ("/old//evil.example", 301, "https://new.example/shop/evil.example"),
         ("/old/%0d%0aSet-Cookie:a=b", 301, "https://new.example/shop/%0D%0ASet-Cookie:a=b"),
+        ("/old/a%2fb%3Fc/100%25", 301, "https://new.example/shop/a%2Fb%3Fc/100%25"),
+        ("/%6Fld/a//b", 301, "https://new.example/shop/a//b"),
         ("/here", 308, "/here/"),
         ("//here.example", 308, "/here.example/"),
         ("/kept", 302, "/fixed"),
@@ -132,4 +134,60 @@ fn fields_of_requests_change_before_the_variant_is_chosen() {
     assert_eq!(ask(&["X-Device: phone", FULL_PATH]), ("desktop||".to_owned(), true));
     let api = server.ask("POST", "/api/x", &["Authorization: Basic ZXZpbA=="]);
     assert_eq!(api.text(), "desktop||Basic YTpi");
+}
+
+/// Pages with validators. The origin answers its own condition with 304, and so it does the client's.
+fn validated(asked: &crate::common::origin::Asked) -> (u16, String, Vec<u8>) {
+    let (media, age) = match asked.target.as_str() {
+        "/image" => ("image/png", 60),
+        "/stale" => ("text/html", 0),
+        _ => ("text/html; charset=utf-8", 60),
+    };
+    let fields = format!("Cache-Control: max-age={age}\r\nETag: \"1\"\r\nLink: </a>; rel=a");
+    if asked.field("if-none-match") == "\"1\"" {
+        return (304, fields, Vec::new());
+    }
+    (200, format!("{fields}\r\nContent-Type: {media}"), b"page".to_vec())
+}
+
+#[test]
+fn a_304_is_changed_as_the_response_that_it_stands_for() {
+    let origin = Origin::answering(validated);
+    let server = Server::over_site(
+        &origin.url(),
+        "[[site.rule]]\ncontent_type = [\"text/html\"]\nstatus = [200]\nset_headers = { Cache-Control = \"max-age=5\" }\n\
+         [[site.rule]]\nadd_headers = { Link = \"</b>; rel=b\" }\n\
+         [[site.rule]]\nstatus = [304, \"4xx\"]\nset_headers = { X-Wrong = \"1\" }\n\
+         [[site.rule]]\nprefix = [\"/passed\"]\nbypass = true\n",
+    );
+    // Unvalidated, then as a hit, then by a 304 of the origin that renews the stored page.
+    for (target, expected) in [("/page", "max-age=5"), ("/image", "max-age=60"), ("/stale", "max-age=5")] {
+        assert_eq!(server.get(target).field("cache-control"), expected, "{target}");
+        for method in ["GET", "HEAD"] {
+            let reply = server.ask(method, target, &["If-None-Match: \"1\""]);
+            assert_eq!((reply.status, reply.field("cache-control")), (304, expected), "{method} {target}");
+            assert_eq!((reply.field("etag"), reply.field("x-wrong")), ("\"1\"", ""), "{method} {target}");
+            let links = reply.fields.iter().filter(|(name, _)| name == "link").count();
+            assert_ne!(links, 1, "a client that takes this line loses the other one: {method} {target}");
+        }
+    }
+    assert_eq!(server.get("/passed").field("cache-control"), "max-age=5");
+    // Its type is unknown: the client keeps the field that it has.
+    let reply = server.ask("GET", "/passed", &["If-None-Match: \"1\""]);
+    assert_eq!((reply.status, reply.field("cache-control"), reply.field("etag")), (304, "", "\"1\""));
+}
+
+#[test]
+fn a_304_for_a_file_lets_the_client_keep_its_fields() {
+    let folder = Site::new();
+    folder.write("a.html", "page");
+    let server = Server::configured(&format!(
+        "[[site]]\nroot = \"{}\"\n[[site.rule]]\ncontent_type = [\"text/html\"]\nset_headers = {{ Cache-Control = \"max-age=5\" }}\n\
+         [[site.rule]]\nset_headers = {{ X-All = \"1\" }}\n",
+        folder.path().display()
+    ));
+    let first = server.get_until("/a.html", |reply| !reply.field("etag").is_empty());
+    assert_eq!(first.field("cache-control"), "max-age=5");
+    let reply = server.ask("GET", "/a.html", &[&format!("If-None-Match: {}", first.field("etag"))]);
+    assert_eq!((reply.status, reply.field("cache-control"), reply.field("x-all")), (304, "", "1"));
 }

@@ -50,7 +50,7 @@ impl<'a> RequestView<'a> {
     }
 }
 
-pub(super) fn merged(path: Cow<'_, str>) -> Cow<'_, str> {
+fn merged(path: Cow<'_, str>) -> Cow<'_, str> {
     if !path.contains("//") {
         return path;
     }
@@ -183,13 +183,23 @@ impl ResponseMatcher {
         self.content_types.is_none() && self.statuses.is_none()
     }
 
+    /// Whether a response of any type matches.
+    pub(super) fn takes_any_type(&self) -> bool {
+        self.content_types.is_none()
+    }
+
+    /// Whether a response with this status matches if its type does.
+    pub(super) fn takes_status(&self, status: StatusCode) -> bool {
+        self.statuses.as_ref().is_none_or(|all| all.iter().any(|statuses| statuses.contains(status)))
+    }
+
     pub(super) fn matches(&self, status: StatusCode, fields: &HeaderMap) -> bool {
         self.matches_head(status, fields.get(CONTENT_TYPE).map(HeaderValue::as_bytes))
     }
 
     /// The same for a response with this `Content-Type`.
     pub(super) fn matches_head(&self, status: StatusCode, content_type: Option<&[u8]>) -> bool {
-        self.statuses.as_ref().is_none_or(|all| all.iter().any(|statuses| statuses.contains(status)))
+        self.takes_status(status)
             && self.content_types.as_ref().is_none_or(|types| {
                 content_type
                     .and_then(media_type)
