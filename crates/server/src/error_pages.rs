@@ -31,6 +31,11 @@ impl ErrorPages {
         find(true).or_else(|| find(false)).map(|(_, path)| path.as_str())
     }
 
+    /// Whether one of them is at this path.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.pages.iter().any(|(_, page)| page.split('?').next() == Some(path))
+    }
+
     /// Whether a response of an origin with this status is replaced.
     pub(crate) fn replaces(&self, status: StatusCode) -> bool {
         self.intercepts && self.of_status(status).is_some()

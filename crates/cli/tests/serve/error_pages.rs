@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::common::admin::Socket;
 use crate::common::client::Reply;
 use crate::common::origin::{Origin, nobody, respond};
 use crate::common::server::{Server, Site};
@@ -110,4 +111,36 @@ fn without_a_page_the_error_is_told_in_words() {
     let server = Server::over_site(&format!("http://{}", nobody()), PAGES);
     let reply = server.get("/");
     assert_eq!((reply.status, reply.text()), (502, "502 Bad Gateway: the origin can't be reached\n"));
+}
+
+#[test]
+fn a_rule_with_no_store_keeps_a_page_out_of_the_volume() {
+    let (origin, _) = origin(HTML);
+    let rule = "rule = [{ path = [\"/errors/404.html\"], no_store = true }]\nintercept_errors = true\n";
+    let server = Server::over_site(&origin.url(), &format!("{PAGES}{rule}"));
+    // The pages are fetched in the order of their paths, so the other one has been fetched before.
+    server.get_until("/fail", is_page);
+    assert_eq!(server.get("/absent").text(), "none");
+}
+
+#[test]
+fn clients_and_error_pages_have_entries_of_their_own() {
+    let (origin, _) = origin("Content-Type: text/html\r\nCache-Control: max-age=0");
+    let socket = Socket::new();
+    let site = format!(
+        "[server]\ntrusted_proxies = [\"127.0.0.1\"]\n{}[[site]]\norigins = [\"{}\"]\n{PAGES}intercept_errors = true\n",
+        socket.table(),
+        origin.url()
+    );
+    let server = Server::configured(&site);
+    server.get_until("/fail", is_page);
+    let https = ["X-Forwarded-Proto: https", "X-Forwarded-For: 192.0.2.7"];
+    let client = server.ask("GET", "/errors/5xx.html", &https);
+    assert!(
+        client.cache().contains("fwd=uri-miss"),
+        "the time of the error page is not the client's: {}",
+        client.cache()
+    );
+    assert_eq!((client.field("cache-control"), client.text()), ("max-age=0", PAGE));
+    assert!(is_page(&server.get("/fail")));
 }

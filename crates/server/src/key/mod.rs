@@ -11,7 +11,8 @@
 //!   (RFC 3986, section 6.2.2). Its other bytes are unchanged.
 //! - The **query** is unchanged, except that the site may strip parameters, or sort them by name.
 //! - **Further parts** follow a blank, which no request target can have, and are percent-encoded. Responses to QUERY have three
-//!   more behind the target: the word `query`, the generation of the address's responses, and the digest of the content.
+//!   more behind the target: the word `query`, the generation of the address's responses, and the digest of the content. Copies of
+//!   error pages have the word `error-page` there.
 //!
 //! # Why nobody can poison it
 //! The request to the origin has the target and the host of the key: [`CacheKey::forwarded_target`] and
@@ -299,6 +300,19 @@ impl CacheKey {
     /// [`KeyError::TooLong`].
     pub(crate) fn of_query(&self, generation: u64, digest: &str) -> Result<Self, KeyError> {
         let text = [self.address(), &behind_address(generation, digest), &self.text[self.target_end..]].concat();
+        if text.len() > KEY_BYTES_MAX {
+            return Err(KeyError::TooLong);
+        }
+        Ok(Self { text, ..*self })
+    }
+
+    /// The key of the copy that is shown in place of errors. A client's request for the page has another key, so it never gets this copy,
+    /// whose times are Eyewall's own.
+    ///
+    /// # Errors
+    /// [`KeyError::TooLong`].
+    pub(crate) fn of_error_page(&self) -> Result<Self, KeyError> {
+        let text = [self.address(), " error-page", &self.text[self.target_end..]].concat();
         if text.len() > KEY_BYTES_MAX {
             return Err(KeyError::TooLong);
         }

@@ -51,6 +51,7 @@ impl Proxy {
         parts.headers.extend(directives.map(|directives| (CACHE_CONTROL, HeaderValue::from_static(directives))));
         // Origins that redirect to https answer such a request with the page.
         let key = CacheKey::of(&self.site.key, &self.own_host()?, Scheme::Https, &parts).ok()?;
+        let key = key.of_error_page().ok()?;
         let (address, key_bytes) = (key.address().to_owned(), key.as_bytes().to_vec());
         let address_tag = tags::address(&self.site, &key);
         let inbound = Inbound::of_error_page(self, &mut parts, key, IpAddr::V4(Ipv4Addr::UNSPECIFIED));

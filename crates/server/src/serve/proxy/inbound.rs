@@ -113,8 +113,9 @@ impl Upstream for Inbound {
         let site = &self.proxy.site;
         let mut applied = self.decision().of_response(status, fields);
         if self.is_error_page {
-            let no_store = Some(status != StatusCode::OK);
-            applied.overrides = Overrides { force_ttl: Some(error_page::TTL), no_store, ..applied.overrides };
+            let no_store = applied.overrides.no_store == Some(true) || status != StatusCode::OK;
+            let (no_store, force_ttl) = (Some(no_store), Some(error_page::TTL));
+            applied.overrides = Overrides { no_store, force_ttl, ..applied.overrides };
         }
         tags::strip(applied.stripped(), fields, extensions);
         Rules {

@@ -55,9 +55,9 @@ pub(super) fn of_response(
     tags.finish()
 }
 
-/// The tag of the address, if the site's keys distinguish several entries of one address.
+/// The tag of the address, if it can have several entries: the site's keys distinguish them, or it is that of an error page.
 pub(crate) fn address(site: &Site, key: &CacheKey) -> Option<String> {
-    site.key.has_parts().then(|| tags::address(key.address()))
+    (site.key.has_parts() || site.error_pages.has(key.path())).then(|| tags::address(key.address()))
 }
 
 /// A tag as the entries of a site carry it.

@@ -4,7 +4,7 @@ use eyewall::Purge as Kind;
 use http::Uri;
 
 use super::{Effect, PurgeError, Subject};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::key::{CacheKey, KEY_BYTES_MAX, KeyError, RequestHost, Scheme, unescaped};
 use crate::serve::proxy::tags;
 use crate::sites::{Site, Sites};
@@ -47,10 +47,10 @@ pub(super) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Without TLS and without a trusted proxy, no request has `https`.
+    /// Without TLS and without a trusted proxy, only Eyewall's own requests for error pages have `https`.
     pub(super) fn of(config: &Config, sites: &'a Sites) -> Self {
-        let has_tls = config.sites.iter().any(|site| site.tls.is_some());
-        let has_https = has_tls || !config.server.trusted_proxies.is_empty();
+        let is_asked_for = |site: &config::Site| site.tls.is_some() || !site.error_page.is_empty();
+        let has_https = config.sites.iter().any(is_asked_for) || !config.server.trusted_proxies.is_empty();
         let schemes: &[Scheme] = if has_https { &[Scheme::Http, Scheme::Https] } else { &[Scheme::Http] };
         Self { sites, schemes }
     }
