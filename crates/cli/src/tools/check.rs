@@ -21,6 +21,7 @@ use crate::{Error, Outcome, output};
 #[derive(Serialize)]
 struct Report<'a> {
     problems: &'a [Problem],
+    warnings: &'a [Problem],
     /// Missing if there are problems.
     config: Option<&'a Config>,
 }
@@ -29,7 +30,9 @@ pub(crate) fn run(check: &Check) -> Result<Outcome, Error> {
     let loaded = load(&check.file);
     if check.json {
         let problems = loaded.as_ref().err().map(Vec::as_slice).unwrap_or_default();
-        output::json_to_stdout(&Report { problems, config: loaded.as_ref().ok() })?;
+        let config = loaded.as_ref().ok();
+        let warnings = config.map(|config| config.warnings.as_slice()).unwrap_or_default();
+        output::json_to_stdout(&Report { problems, warnings, config })?;
     }
     let config = loaded.map_err(|problems| Error::Config { path: check.file.clone(), problems })?;
     if !check.json {
@@ -67,6 +70,9 @@ fn in_words(config: &Config) -> String {
     volume(&mut paper, &config.cache);
     for site in &config.sites {
         show_site(&mut paper, site);
+    }
+    for warning in &config.warnings {
+        let _ = write!(paper.text, "\nwarning: {warning}");
     }
     paper.text
 }

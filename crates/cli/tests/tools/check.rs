@@ -95,6 +95,22 @@ fn programs_get_the_configuration_with_its_defaults() {
     assert_eq!(report["config"]["site"][0]["rule"][0]["default_ttl"], "1m", "that of the preset");
 }
 
+#[test]
+fn a_warning_is_no_mistake() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("eyewall.toml");
+    let rule =
+        "[[site.rule]]\nheader = { User-Agent = \"*Mobile*\" }\nset_request_headers = { X-Device = \"phone\" }\n";
+    std::fs::write(&file, format!("[[site]]\norigins = [\"http://127.0.0.1:3000\"]\n{rule}")).unwrap();
+    let ended = run(eyewall().arg("check").arg(&file), b"");
+    let words = "\nwarning: line 4, column 10: this rule changes requests by the field `user-agent`";
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.text().contains(words) && ended.text().contains("  hint: add it"), "{}", ended.text());
+    let ended = run(eyewall().args(["check", "--json"]).arg(&file), b"");
+    let report: serde_json::Value = serde_json::from_str(ended.text()).unwrap();
+    assert_eq!((ended.code, &report["warnings"][0]["line"]), (0, &serde_json::json!(4)));
+}
+
 const WRONG: &str = r#"[server]
 lisen = ["127.0.0.1:80"]
 limits = { head_timeout = "30", header_count = 5 }

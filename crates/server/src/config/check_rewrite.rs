@@ -3,12 +3,12 @@
 use http::HeaderName;
 use http::header::{
     ACCEPT_ENCODING, AGE, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, COOKIE, DATE,
-    EXPECT, FORWARDED, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, PRAGMA, RANGE,
-    TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VARY,
+    ETAG, EXPECT, FORWARDED, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
+    LAST_MODIFIED, PRAGMA, RANGE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VARY,
 };
 use toml::Spanned;
 
-use super::names::FieldName;
+use super::names::{FieldName, Glob};
 use super::problem::Fault;
 use super::rule::Rule;
 use super::site::Site;
@@ -46,6 +46,9 @@ const OF_REQUESTS: [(HeaderName, &str); 13] = [
 /// Further fields that Eyewall writes.
 const WRITTEN: [&str; 3] = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
 
+/// Fields of responses that a rule may only remove.
+const VALIDATORS: [HeaderName; 2] = [ETAG, LAST_MODIFIED];
+
 pub(super) fn rewriting(found: &Spanned<Rule>, site: &Site, faults: &mut Vec<Fault>) {
     let rule = found.get_ref();
     if let (Some(status), None) = (&rule.redirect_status, &rule.redirect) {
@@ -66,6 +69,11 @@ pub(super) fn rewriting(found: &Spanned<Rule>, site: &Site, faults: &mut Vec<Fau
         if let Some(why) = of_connection(&name.0).or_else(|| of_response(&name.0)) {
             faults.push(refused(name, value.span(), why));
         }
+        if VALIDATORS.contains(&name.0) {
+            let hint = "remove it, or name it in `remove_headers`: with one value for all, clients would keep outdated pages and join \
+                        parts of different ones";
+            faults.push(Fault::new(value.span(), format!("a rule can't set `{name}`"), hint));
+        }
     }
     for name in &rule.remove_headers {
         if let Some(why) = of_connection(&name.get_ref().0).or_else(|| of_response(&name.get_ref().0)) {
@@ -78,6 +86,37 @@ pub(super) fn rewriting(found: &Spanned<Rule>, site: &Site, faults: &mut Vec<Fau
         if let Some(why) = of_connection(&name.0).or_else(|| of_request(&name.0, site)) {
             faults.push(refused(name, span, why));
         }
+    }
+    choice_of_one_client(rule, site, faults);
+}
+
+/// Warns of a rule by which a client that is not told apart by the key chooses what the origin is asked. The response is then stored
+/// for all clients, unless the origin names the changed fields in `Vary`.
+fn choice_of_one_client(rule: &Rule, site: &Site, faults: &mut Vec<Fault>) {
+    let changes = !rule.set_request_headers.is_empty() || !rule.remove_request_headers.is_empty();
+    let is_stored = !rule.bypass.as_ref().is_some_and(|bypass| *bypass.get_ref()) && !rule.no_store.unwrap_or_default();
+    if !changes || !is_stored || site.origins.is_empty() {
+        return;
+    }
+    let in_key = |name: &FieldName| site.key.headers.iter().any(|field| field.get_ref().0 == name.0);
+    let field = rule.header.iter().find_map(|all| {
+        let name = all.get_ref().keys().find(|name| !in_key(name))?;
+        Some((format!("the field `{name}`"), all.span()))
+    });
+    let is_cookie_in_key = |glob: &Glob| {
+        let name = glob.as_str().split('=').next().unwrap_or_default();
+        site.key.cookies.iter().any(|cookie| cookie.0 == name)
+    };
+    let cookie = rule.cookie.iter().chain(&rule.unless_cookie).find_map(|all| {
+        let glob = all.get_ref().iter().find(|glob| !is_cookie_in_key(glob))?;
+        Some((format!("the cookie `{glob}`"), all.span()))
+    });
+    for (what, span) in field.into_iter().chain(cookie) {
+        let message = format!(
+            "this rule changes requests by {what}, which is not part of the key: the response for one client may be stored for all"
+        );
+        let hint = "add it to [site.key], or let the origin name the changed fields in `Vary`; with `no_store = true` nothing is stored";
+        faults.push(Fault::warning(span, message, hint));
     }
 }
 

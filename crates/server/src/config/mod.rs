@@ -59,6 +59,9 @@ pub struct Config {
     /// The sites, in the order of the file. The rules of a preset come before those of the site.
     #[serde(rename = "site")]
     pub sites: Vec<Site>,
+    /// Settings that probably don't have the effect that the operator wants, in the order of the file.
+    #[serde(skip)]
+    pub warnings: Vec<Problem>,
 }
 
 /// Reads a configuration.
@@ -84,13 +87,8 @@ pub fn parse(text: &str) -> Result<Config, Vec<Problem>> {
     // Something that seems to be missing may be in a part of the file that couldn't be read.
     let is_whole = faults.is_empty();
     let (config, more) = Config::of(settings);
-    let mut faults: Vec<Fault> =
-        faults.into_iter().chain(more.into_iter().filter(|fault| is_whole || !fault.is_absence)).collect();
-    if faults.is_empty() {
-        return Ok(config);
-    }
-    faults.sort_by_key(|fault| fault.span.start);
-    Err(faults.into_iter().map(|fault| fault.into_problem(Some(text))).collect())
+    let faults = faults.into_iter().chain(more.into_iter().filter(|fault| is_whole || !fault.is_absence));
+    config.judged(faults.collect(), Some(text))
 }
 
 impl Config {
@@ -100,10 +98,19 @@ impl Config {
     /// As [`load`], without places.
     pub fn of_settings(settings: Settings) -> Result<Self, Vec<Problem>> {
         let (config, faults) = Self::of(settings);
-        if faults.is_empty() {
-            return Ok(config);
+        config.judged(faults, None)
+    }
+
+    /// The configuration with its warnings, unless there is a mistake.
+    fn judged(mut self, mut faults: Vec<Fault>, file: Option<&str>) -> Result<Self, Vec<Problem>> {
+        faults.sort_by_key(|fault| fault.span.start);
+        let warnings = faults.extract_if(.., |fault| fault.is_warning).collect();
+        let problems = |faults: Vec<Fault>| faults.into_iter().map(|fault| fault.into_problem(file)).collect();
+        if !faults.is_empty() {
+            return Err(problems(faults));
         }
-        Err(faults.into_iter().map(|fault| fault.into_problem(None)).collect())
+        self.warnings = problems(warnings);
+        Ok(self)
     }
 
     /// The configuration of a text, mistakes or not.
@@ -124,7 +131,7 @@ impl Config {
             // Browsers follow the first of several fields, so the origin's must not be there.
             site.cache.strip_response.push(names::FieldName(STRICT_TRANSPORT_SECURITY));
         }
-        (Self { server, cache, sites }, faults)
+        (Self { server, cache, sites, warnings: Vec::new() }, faults)
     }
 }
 

@@ -76,15 +76,21 @@ pub(super) struct Fault {
     pub(super) hint: Option<String>,
     /// Whether the mistake is that something is missing. It isn't reported if parts of the file couldn't be read.
     pub(super) is_absence: bool,
+    /// Whether the server works with it, but probably not as the operator means.
+    pub(super) is_warning: bool,
 }
 
 impl Fault {
     pub(super) fn new(span: Range<usize>, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { span, message: message.into(), hint: Some(hint.into()), is_absence: false }
+        Self { span, message: message.into(), hint: Some(hint.into()), is_absence: false, is_warning: false }
     }
 
     pub(super) fn absence(span: Range<usize>, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { is_absence: true, ..Self::new(span, message, hint) }
+    }
+
+    pub(super) fn warning(span: Range<usize>, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { is_warning: true, ..Self::new(span, message, hint) }
     }
 
     /// With its place in `file`; settings of the command line have no file.

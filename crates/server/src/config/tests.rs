@@ -238,8 +238,49 @@ fn a_rule_changes_no_field_that_frames_or_ages_a_message() {
         );
         is_refused(&with_site(&rule), &["a rule can't change", "a rule can't change"]);
     }
+    for name in ["ETag", "Last-Modified"] {
+        let expected = format!("a rule can't set `{}`", name.to_ascii_lowercase());
+        for table in ["set_headers", "add_headers"] {
+            is_refused(&with_site(&format!("[[site.rule]]\n{table} = {{ {name} = \"1\" }}\n")), &[&expected]);
+        }
+        assert_eq!(with_site(&format!("[[site.rule]]\nremove_headers = [\"{name}\"]\n")), [""; 0]);
+    }
     let in_key = "key = { headers = [\"X-A\"], cookies = [\"b\"] }\n[[site.rule]]\nremove_request_headers = [\"X-A\", \"Cookie\"]\n";
     is_refused(&with_site(in_key), &["`x-a`", "`cookie`"]);
+}
+
+#[test]
+fn a_choice_of_one_client_that_may_be_stored_for_all_is_a_warning() {
+    let warnings = |text: &str| -> Vec<String> {
+        let config = parse(&format!("[[site]]\norigins = [\"http://a\"]\n{text}")).unwrap();
+        let place = |problem: &Problem| problem.place.as_ref().map(|place| (place.line, place.column));
+        config.warnings.iter().map(|problem| format!("{:?} {}", place(problem).unwrap(), problem.message)).collect()
+    };
+    let rule =
+        |conditions: &str| format!("[[site.rule]]\n{conditions}\nset_request_headers = {{ X-Device = \"phone\" }}\n");
+    for (text, words) in [
+        (
+            rule("header = { User-Agent = \"*Mobile*\" }"),
+            "(4, 10) this rule changes requests by the field `user-agent`",
+        ),
+        (rule("cookie = [\"mode=edit\"]"), "(4, 10) this rule changes requests by the cookie `mode=edit`"),
+        (rule("unless_cookie = [\"wp-*\"]"), "(4, 17) this rule changes requests by the cookie `wp-*`"),
+    ] {
+        is_refused(&warnings(&text), &[words]);
+    }
+    let removes = "[[site.rule]]\nheader = { X-A = \"*\" }\nremove_request_headers = [\"Accept-Language\"]\n";
+    is_refused(&warnings(removes), &["the field `x-a`"]);
+    let key = "key = { headers = [\"X-A\"], cookies = [\"mode\"] }\n";
+    let in_key = rule("header = { X-A = \"*\" }\ncookie = [\"mode=edit\"]");
+    for sound in [
+        format!("{key}{in_key}"),
+        rule("path = [\"/a\"]"),
+        rule("header = { X-A = \"*\" }\nno_store = true"),
+        rule("header = { X-A = \"*\" }\nbypass = true"),
+        "[[site.rule]]\nheader = { X-A = \"*\" }\nno_store = true\n".to_owned(),
+    ] {
+        assert_eq!(warnings(&sound), [""; 0], "{sound}");
+    }
 }
 
 #[test]
