@@ -84,16 +84,17 @@ fn files_misses_logs_reloads_and_upgrades_work_inside() {
     site.write("a.txt", "one");
     site.write("below/b.txt", "two");
     let origin = Origin::counting("Cache-Control: max-age=60");
+    // The resolver reads its files inside.
+    let url = origin.url().replace("127.0.0.1", "localhost");
     let logs = tempfile::tempdir().unwrap();
     let (log, socket) = (logs.path().join("access.log"), logs.path().join("https.sock"));
     let state = authority.path("later/state");
     let configuration = |root: &Path| {
         format!(
             "listen_tls = [\"127.0.0.1:0\", \"unix:{}\"]\nsandbox = \"on\"\naccess_log = {{ path = {log:?} }}\n\
-             [server.tls]\nstate = {state:?}\n[[site]]\nhosts = [\"test\"]\nroot = {root:?}\norigins = [{:?}]\n{}",
+             [server.tls]\nstate = {state:?}\n[[site]]\nhosts = [\"test\"]\nroot = {root:?}\norigins = [{url:?}]\n{}",
             socket.display(),
-            origin.url(),
-            authority.site("tls.test", &origin.url(), ""),
+            authority.site("tls.test", &url, ""),
         )
     };
     let mut upgrading = Upgrading::start(&configuration(site.path()));
@@ -128,6 +129,27 @@ fn files_misses_logs_reloads_and_upgrades_work_inside() {
         assert!(inside.iter().all(|thread| *thread == threads[0]), "one sandbox is enough: {inside:?}");
     }
     assert!(upgrading.first_ends().success());
+
+    let volume = upgrading.folder.path().join("site.eye");
+    let ended = run(eyewall().arg("resize").arg("--cache").arg(&volume).args(["--size", "12M"]), b"");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(get(upgrading.address, "/page").is_hit());
+    let volume = &json(&upgrading.socket.ask("GET", "/status", &[], ""))["volume"];
+    assert_eq!(volume["size_bytes"], 12 << 20);
+}
+
+#[test]
+fn a_script_in_the_place_of_the_program_runs_inside() {
+    let site = Site::new();
+    site.write("a.txt", "one");
+    let mut upgrading = Upgrading::start(&sandboxed(site.path()));
+    let program = upgrading.program();
+    let target = fs::read_link(&program).unwrap();
+    fs::remove_file(&program).unwrap();
+    fs::write(&program, format!("#!/bin/sh\ntrue > /dev/null\nexec {target:?} \"$@\"\n")).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    upgrading.upgrade();
+    assert_eq!(get(upgrading.address, "/a.txt").text(), "one");
 }
 
 #[test]

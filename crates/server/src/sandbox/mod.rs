@@ -12,6 +12,7 @@ mod files;
 mod place;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ pub(crate) struct Closed {
     pub(crate) landlock: Extent,
     /// The restriction of system calls.
     pub(crate) seccomp: Extent,
-    /// The files that it may open; the restriction is void without Landlock.
+    /// The files that it may open, in the order of paths; the restriction is void without Landlock.
     pub(crate) places: Vec<Place>,
 }
 
@@ -65,7 +66,7 @@ pub enum SandboxError {
 impl Closed {
     /// Whether the process may do all of this.
     pub(crate) fn has(&self, wanted: &Place) -> bool {
-        self.landlock == Extent::None || self.places.iter().any(|place| place.covers(wanted))
+        self.landlock == Extent::None || wanted.path.ancestors().any(|path| has_at(&self.places, path, wanted))
     }
 
     fn is_whole(&self) -> bool {
@@ -106,6 +107,7 @@ pub(crate) fn close(places: Vec<Place>, is_strict: bool) -> Result<(), SandboxEr
     if threads > 1 {
         return Err(SandboxError::Threads(threads));
     }
+    let places = distinct(places);
     let (landlock, files_lack) = files::restrict(&places);
     let (seccomp, calls_lack) = calls::restrict();
     let lacks: Vec<String> = files_lack.into_iter().chain(calls_lack).collect();
@@ -117,6 +119,21 @@ pub(crate) fn close(places: Vec<Place>, is_strict: bool) -> Result<(), SandboxEr
     }
     let _ = CLOSED.set(Closed { landlock, seccomp, places });
     Ok(())
+}
+
+/// In the order of paths, without those that another one includes. A server may have thousands of sites, so no place is compared with all.
+fn distinct(mut places: Vec<Place>) -> Vec<Place> {
+    places.sort_by(|one, other| (&one.path, one.access).cmp(&(&other.path, other.access)));
+    places.dedup();
+    let is_inner = |place: &Place| place.path.ancestors().skip(1).any(|path| has_at(&places, path, place));
+    let inner: Vec<bool> = places.iter().map(is_inner).collect();
+    places.into_iter().zip(inner).filter(|(_, is_inner)| !is_inner).map(|(place, _)| place).collect()
+}
+
+/// Whether one of the places at this path covers what is wanted.
+fn has_at(places: &[Place], path: &Path, wanted: &Place) -> bool {
+    let first = places.partition_point(|place| place.path.as_path() < path);
+    places[first..].iter().take_while(|place| place.path == path).any(|place| place.covers(wanted))
 }
 
 /// Whether a sandbox closed before is enough for `strict`.
@@ -149,6 +166,24 @@ mod tests {
         assert!(demand_whole(&whole).is_ok());
         let error = demand_whole(&Closed { landlock: Extent::Partial, ..whole }).unwrap_err();
         assert!(error.to_string().contains("restart"), "{error}");
+    }
+
+    #[test]
+    fn a_place_inside_of_another_is_no_place_of_its_own() {
+        let place = |path: &str, access| Place { path: path.into(), access };
+        let (srv, log) = (place("/srv", Access::Read), place("/srv/log", Access::Log));
+        let all = vec![
+            log.clone(),
+            place("/srv/www/a", Access::Read),
+            srv.clone(),
+            place("/srv-b", Access::Read),
+            srv.clone(),
+        ];
+        let places = distinct(all);
+        assert_eq!(places, [srv, log, place("/srv-b", Access::Read)]);
+        let closed = Closed { landlock: Extent::Whole, seccomp: Extent::Whole, places };
+        assert!(closed.has(&place("/srv/log/x", Access::Read)) && closed.has(&place("/srv/log/x", Access::Log)));
+        assert!(!closed.has(&place("/srv/www", Access::Log)) && !closed.has(&place("/srv-c", Access::Read)));
     }
 
     #[test]

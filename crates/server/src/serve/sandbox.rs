@@ -65,13 +65,8 @@ pub(crate) fn close(config: &Config, is_service: bool, programs: &[&Path], files
         places.push(need.place());
         places.extend(need.switched());
     }
-    let mut distinct: Vec<Place> = Vec::with_capacity(places.len());
-    for place in places.into_iter().filter(|place| place.path.exists()) {
-        if !distinct.iter().any(|known| known.covers(&place)) {
-            distinct.push(place);
-        }
-    }
-    Ok(sandbox::close(distinct, mode == Sandbox::Strict)?)
+    places.retain(|place| place.path.exists());
+    Ok(sandbox::close(places, mode == Sandbox::Strict)?)
 }
 
 /// Checks that a process in a sandbox can use a configuration. Outside of one, it can use any.
