@@ -96,6 +96,9 @@ impl IdentityError {
     }
 }
 
+/// A certificate that ends within this time should have been renewed. Those that live for less than six weeks have a third of their life.
+const SOON: Duration = Duration::from_hours(14 * 24);
+
 /// A certificate chain whose private key we have.
 #[derive(Debug)]
 pub struct Identity {
@@ -191,6 +194,13 @@ impl Identity {
         self.left(now).as_secs() / (24 * 60 * 60)
     }
 
+    /// Whether the certificate is valid, and ends so soon that its renewal seems to be forgotten.
+    pub fn ends_soon(&self, now: SystemTime) -> bool {
+        let life = self.not_after.duration_since(self.not_before).unwrap_or_default();
+        let left = self.left(now);
+        !left.is_zero() && left < SOON.min(life / 3)
+    }
+
     /// Problems of an identity that can still be used, a sentence for each.
     pub fn warnings(&self, now: SystemTime) -> Vec<&'static str> {
         let mut warnings = Vec::new();
@@ -256,6 +266,8 @@ mod tests {
         let (from, until) = (identity.not_before(), identity.not_after());
         assert_eq!(identity.days_left(until - Duration::from_hours(36)), 1);
         assert!(identity.warnings(from).is_empty());
+        let ends_soon = |days: u64| identity.ends_soon(until - Duration::from_hours(24 * days));
+        assert_eq!([0, 1, 13, 15].map(ends_soon), [false, true, true, false]);
         assert!(identity.warnings(until)[0].contains("is expired"));
         assert!(identity.warnings(from - Duration::from_secs(1))[0].contains("not valid yet"));
         assert_eq!(identity.certified().ocsp, None);

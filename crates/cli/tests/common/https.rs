@@ -38,9 +38,21 @@ impl Authority {
 
     /// Writes a certificate for these names, and its key, into one file, in the place of an older one.
     pub(crate) fn issue(&self, file: &str, names: &[&str]) -> PathBuf {
+        self.issue_with(file, names, |_| ())
+    }
+
+    /// The same with changes to the certificate.
+    pub(crate) fn issue_with(
+        &self,
+        file: &str,
+        names: &[&str],
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> PathBuf {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &self.issuer).unwrap();
+        let mut certificate = CertificateParams::new(names).unwrap();
+        change(&mut certificate);
+        let certificate = certificate.signed_by(&key, &self.issuer).unwrap();
         let (path, new) = (self.path(file), self.path("new"));
         std::fs::write(&new, certificate.pem() + &key.serialize_pem()).unwrap();
         std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600)).unwrap();

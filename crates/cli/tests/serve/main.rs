@@ -87,6 +87,7 @@ mod tls_replaced;
 mod tls_responses;
 mod tls_sessions;
 mod tls_truncated;
+mod tls_warnings;
 mod too_large;
 mod transfer_codings;
 mod tree_crawled;

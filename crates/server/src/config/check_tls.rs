@@ -1,6 +1,7 @@
 //! Checks of the settings of HTTPS: certificates, names, addresses.
 
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use eyewall_tls::acme::AcmeError;
 use eyewall_tls::{Identity, IdentityError};
@@ -12,6 +13,7 @@ use super::problem::Fault;
 use super::settings::{Server, Settings};
 use super::site::Site;
 use super::tls::{Acme, CertificateFiles, SiteTls};
+use crate::units::counted;
 
 /// Reports all mistakes.
 pub(super) fn settings(settings: &Settings, faults: &mut Vec<Fault>) {
@@ -35,6 +37,7 @@ pub(super) fn settings(settings: &Settings, faults: &mut Vec<Fault>) {
     }
     if has_auto {
         authority(settings, faults);
+        reach(settings, faults);
     }
 }
 
@@ -97,7 +100,13 @@ fn files(site: &Spanned<Site>, all: &[CertificateFiles], faults: &mut Vec<Fault>
             faults.push(Fault::absence(span, "`tls` of this site has no `certificate`", hint));
             continue;
         };
-        let Err(error) = Identity::load(&identity) else { continue };
+        let error = match Identity::load(&identity) {
+            Ok(identity) => {
+                warn_of(path, &identity, faults);
+                continue;
+            }
+            Err(error) => error,
+        };
         let at = |path: &Option<Spanned<PathBuf>>| path.as_ref().map(Spanned::span);
         let span = match &error {
             IdentityError::NoKey { .. } | IdentityError::KeyUnusable { .. } | IdentityError::KeyMismatch { .. } => {
@@ -111,6 +120,23 @@ fn files(site: &Spanned<Site>, all: &[CertificateFiles], faults: &mut Vec<Fault>
             _ => None,
         };
         faults.push(of_identity(span.unwrap_or_else(|| path.span()), &error, given.key.is_none()));
+    }
+}
+
+/// The faults of a certificate that the server can use.
+fn warn_of(path: &Spanned<PathBuf>, identity: &Identity, faults: &mut Vec<Fault>) {
+    let now = SystemTime::now();
+    for warning in identity.warnings(now) {
+        let (message, hint) = warning.split_once("; ").unwrap_or((warning, "renew it"));
+        faults.push(Fault::warning(path.span(), message, hint));
+    }
+    if identity.ends_soon(now) {
+        let left = match identity.days_left(now) {
+            0 => "less than a day".to_owned(),
+            days => counted(days, "day", "days"),
+        };
+        let hint = "renew it; the server reads the new file by itself";
+        faults.push(Fault::warning(path.span(), format!("this certificate ends in {left}"), hint));
     }
 }
 
@@ -146,6 +172,21 @@ fn names(site: &Spanned<Site>, acme: Option<&Spanned<Acme>>, faults: &mut Vec<Fa
             HostPattern::Below(_) | HostPattern::Name(_) => {}
         }
     }
+}
+
+/// Warns of limits that keep an authority away, which connects to each host from addresses that nobody knows before.
+fn reach(Settings { server, site, .. }: &Settings, faults: &mut Vec<Fault>) {
+    let has_dns = server.acme.as_ref().is_some_and(|acme| acme.get_ref().has_dns());
+    // A proxy may connect in its place.
+    let has_proxies = !server.trusted_proxies.is_empty() || !server.proxy_protocol_from.is_empty();
+    if server.limits.allow.is_empty() || has_dns || has_proxies {
+        return;
+    }
+    let first = site.iter().map(Spanned::get_ref).find(|site| site.is_auto()).and_then(|site| site.tls.as_ref());
+    let message =
+        "`allow` of [server.limits] closes the connections by which an authority checks the hosts of tls = \"auto\"";
+    let hint = "write `allow` into [site.limits], which lets the checks pass, or give `dns_command` in [server.acme]";
+    faults.extend(first.map(|tls| Fault::warning(tls.span(), message, hint)));
 }
 
 /// Checks the settings of the authority by the library that uses them.

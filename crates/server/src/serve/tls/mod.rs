@@ -61,6 +61,11 @@ impl Tls {
             sites().filter(|site| site.is_auto()).flat_map(Site::certificate_names).map(|name| vec![name]).collect();
         let tickets = Arc::new(tickets(settings, !sets.is_empty(), clock)?);
         let acme = if sets.is_empty() { None } else { Some(acme(config, settings, &sets, clock)?) };
+        let own = sites().filter_map(|site| match site.tls.as_ref().map(Spanned::get_ref)? {
+            SiteTls::Files(files) => Some(files.iter().filter_map(config::tls::CertificateFiles::identity)),
+            SiteTls::Auto => None,
+        });
+        let own: Vec<IdentityFiles> = own.flatten().collect();
         let hosts: Vec<Vec<HostFiles>> = sites().map(|site| host_files(site, acme.as_ref())).collect();
         let files = hosts.iter().map(|hosts| hosts.iter().flat_map(|host| host.files.clone()).collect()).collect();
         let watched = Watched::open(hosts.into_iter().flatten().collect())?;
@@ -73,7 +78,7 @@ impl Tls {
         let certificates = Arc::new(Certificates::new(acme.as_ref().map(|acme| Arc::clone(acme.challenges()))));
         watched.publish(&certificates);
         let config = server_config(Arc::clone(&certificates), Arc::clone(&tickets), settings.version_min.into())?;
-        let upkeep = Upkeep::start(watched, Arc::clone(&certificates), tickets, Arc::clone(clock))?;
+        let upkeep = Upkeep::start(watched, own, Arc::clone(&certificates), tickets, Arc::clone(clock))?;
         let challenges = acme.as_ref().map(|acme| Arc::clone(acme.challenges()));
         let threads = Mutex::new(Some(Threads { upkeep, acme }));
         Ok(Some(Self { config, certificates, challenges, files, threads }))

@@ -11,6 +11,8 @@ use eyewall_tls::{Certificates, Change, Identity, IdentityFiles, Tickets, Watche
 
 use crate::serve::error::Error;
 
+/// How often the end of a certificate is logged.
+const TELL_EVERY: Duration = Duration::from_hours(24);
 /// How often the thread looks. Processes have a minute to learn of a new key for tickets.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -26,18 +28,26 @@ pub(super) struct Upkeep {
 pub(super) struct Kept {
     pub(super) watched: Watched,
     pub(super) errors: HashMap<IdentityFiles, String>,
+    /// Those that the operator renews, with the time of the last warning that they end soon.
+    own: HashMap<IdentityFiles, Option<SystemTime>>,
 }
 
 impl Upkeep {
+    /// The operator renews the `own` certificates.
+    ///
     /// # Errors
     /// [`Error::Start`], if the system gives no thread.
     pub(super) fn start(
         watched: Watched,
+        own: impl IntoIterator<Item = IdentityFiles>,
         certificates: Arc<Certificates>,
         tickets: Arc<Tickets>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
-        let kept = Arc::new(Mutex::new(Kept { watched, errors: HashMap::new() }));
+        let own = own.into_iter().map(|files| (files, None)).collect();
+        let mut kept = Kept { watched, errors: HashMap::new(), own };
+        kept.tell_ends(clock.now());
+        let kept = Arc::new(Mutex::new(kept));
         let (stop, stopped) = channel();
         let work = {
             let kept = Arc::clone(&kept);
@@ -89,6 +99,20 @@ impl Kept {
                     self.errors.insert(files, error.to_string());
                 }
                 _ => {}
+            }
+        }
+        self.tell_ends(now);
+    }
+
+    /// Logs the certificates that end soon, each once a day.
+    fn tell_ends(&mut self, now: SystemTime) {
+        for (files, identity) in self.watched.identities() {
+            let Some(told) = self.own.get_mut(files) else { continue };
+            let is_due = told.is_none_or(|told| now.duration_since(told).is_ok_and(|since| since >= TELL_EVERY));
+            if is_due && identity.ends_soon(now) {
+                *told = Some(now);
+                let (file, days) = (super::shown(&files.certificate), identity.days_left(now));
+                tracing::warn!(file, days, "the certificate ends soon; renew it (logged once a day)");
             }
         }
     }
