@@ -53,6 +53,10 @@
 //! would mix up the forms. A client's conditions name the tags of forms, which the upstream doesn't know. So a request that carries
 //! them there names the tag of the identity, too.
 //!
+//! A client has a form only if it accepts the coding (section 13.1.2: its condition is for the representation that it would get). A cache
+//! that lists the tags of all its forms would send one of them to a client that can't decode it. A date in `If-Range` stands for the
+//! identity and all forms alike, so the range is dropped, and the client gets a whole response.
+//!
 //! # Responses that stay as they are
 //! Responses other than 200; those with a content coding, a range, trailers, a digest (`Digest`, `Repr-Digest`, `Content-Digest`,
 //! `Content-MD5`) or `no-transform`; large ones that are stored in fragments; other media types and lengths than the settings allow.
