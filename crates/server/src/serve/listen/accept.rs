@@ -246,7 +246,10 @@ pub(super) fn should_log(last_seconds: &AtomicU64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
     use super::*;
+    use crate::serve::unix_client::UNIX_CLIENT;
 
     fn failed(errno: Errno) -> io::Error {
         io::Error::from_raw_os_error(errno.raw_os_error())
@@ -284,6 +287,22 @@ mod tests {
             };
             drain(accept, &served, None).await;
             assert_eq!(asked, expected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_proxy_header_has_the_time_of_a_head_until_the_server_ends() {
+        for (stop, is_late) in [(Stop::NotYet, false), (Stop::HandedOver, false), (Stop::InOrder, true)] {
+            let (_stop, stopping) = watch::channel(stop);
+            let served = Served { stopping, ..super::super::tests::served() };
+            let begun = served.common.load_full();
+            let (mut near, mut far) = tokio::io::duplex(100);
+            let saying = async {
+                tokio::time::sleep(5 * FIRST_REQUEST).await;
+                far.write_all(b"PROXY TCP4 192.0.2.7 10.0.0.1 4660 80\r\n").await.unwrap();
+            };
+            let (named, ()) = tokio::join!(served.named_client(&mut near, UNIX_CLIENT, &begun), saying);
+            assert_eq!(named.is_err(), is_late, "{stop:?}");
         }
     }
 }
