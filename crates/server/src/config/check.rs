@@ -10,7 +10,7 @@ use super::check_path::{file, folder, has_folder};
 use super::listen::ListenAddress;
 use super::problem::Fault;
 use super::settings::{Admin, CACHE_SIZE_DEFAULT, Server, Settings, Volume};
-use super::{check_site, check_tls, site};
+use super::{check_site, check_tls, memory, site};
 use crate::units;
 
 /// Reports all mistakes.
@@ -24,6 +24,7 @@ pub(super) fn settings(settings: &Settings, faults: &mut Vec<Fault>) {
     for site in &settings.site {
         check_site::site(site, faults);
     }
+    memory::check(&settings.server, &settings.site, faults);
     hosts(&settings.site, faults);
     check_tls::settings(settings, faults);
 }

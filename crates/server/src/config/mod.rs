@@ -22,6 +22,7 @@ mod check_tls;
 pub mod compression;
 pub mod language;
 pub mod listen;
+pub(crate) mod memory;
 mod messages;
 pub mod names;
 pub mod origin;

@@ -260,6 +260,13 @@ pub struct Limits {
     ///
     /// Example: `"512M"`
     pub stream_bytes: Size,
+    /// Memory that the server may need in the worst case, without the volume. Connections beyond it wait while idle ones are closed;
+    /// Eyewall answers requests beyond it by 503. [How it is computed](security.md#set-a-limit-for-memory)
+    ///
+    /// Default: any
+    ///
+    /// Example: `"1G"`
+    pub memory: Option<Spanned<Size>>,
     /// Connections that all clients together may have. At the limit, a new one waits, and Eyewall closes the one that has been
     /// idle for longest.
     ///
@@ -316,6 +323,7 @@ impl Default for Limits {
             body_grace: Period(Duration::from_secs(30)),
             body_timeout: Window(Duration::from_hours(6)),
             stream_bytes: Size(128 << 20),
+            memory: None,
             connections: None,
             connections_per_listener: None,
             connections_per_client: None,

@@ -9,6 +9,7 @@ mod continuations;
 mod corpus;
 mod field_compression;
 mod heads;
+mod memory;
 mod peak;
 mod pings;
 mod rapid_reset;

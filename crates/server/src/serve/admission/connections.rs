@@ -27,6 +27,8 @@ pub(crate) struct ConnectionCounts {
 #[derive(Default)]
 struct Counts {
     all: u64,
+    /// The memory that they may need.
+    bytes: u64,
     /// By the numbers of the addresses.
     by_listener: HashMap<u64, u64>,
     by_client: HashMap<Client, u64>,
@@ -38,6 +40,8 @@ pub(crate) struct ConnectionLimits {
     pub(crate) all: Option<u64>,
     pub(crate) per_listener: Option<u64>,
     pub(crate) per_client: Option<u64>,
+    /// The memory of all.
+    pub(crate) memory: Option<u64>,
 }
 
 /// The limit that is reached.
@@ -46,6 +50,7 @@ pub(crate) enum Crowd {
     All,
     Listener,
     Client,
+    Memory,
 }
 
 /// A counted connection, while it is open.
@@ -53,25 +58,27 @@ pub(crate) struct Entered {
     counts: Arc<ConnectionCounts>,
     listener: u64,
     client: Client,
+    bytes: u64,
 }
 
 /// Counts a connection that waits for a place.
 pub(crate) struct Waiting<'a>(&'a AtomicUsize);
 
 impl ConnectionCounts {
-    /// Counts a connection at the address of this number. While others wait for a limit of all, only one that `waits` itself gets a place.
+    /// Counts a connection at the address of this number, which may need so many bytes. While others wait for a limit of all, only one that `waits` itself gets a place.
     ///
     /// # Errors
     /// A limit is reached. That of the client comes first: it doesn't pass by waiting.
     pub(crate) fn enter(
         self: &Arc<Self>,
         address: IpAddr,
-        listener: u64,
+        (listener, bytes): (u64, u64),
         limits: ConnectionLimits,
         waits: bool,
     ) -> Result<Entered, Crowd> {
         let client = Client::from(address);
-        let others_wait = !waits && limits.all.is_some() && self.waiting.load(Ordering::Relaxed) > 0;
+        let is_limited = limits.all.is_some() || limits.memory.is_some();
+        let others_wait = !waits && is_limited && self.waiting.load(Ordering::Relaxed) > 0;
         let mut counts = self.lock();
         if is_full(&counts.by_client, &client, limits.per_client) {
             return Err(Crowd::Client);
@@ -82,11 +89,15 @@ impl ConnectionCounts {
         if others_wait || limits.all.is_some_and(|max| counts.all >= max) {
             return Err(Crowd::All);
         }
+        if limits.memory.is_some_and(|max| counts.bytes + bytes > max) {
+            return Err(Crowd::Memory);
+        }
         *counts.by_client.entry(client).or_default() += 1;
         *counts.by_listener.entry(listener).or_default() += 1;
         counts.all += 1;
+        counts.bytes += bytes;
         drop(counts);
-        Ok(Entered { counts: Arc::clone(self), listener, client })
+        Ok(Entered { counts: Arc::clone(self), listener, client, bytes })
     }
 
     pub(crate) fn begin_to_wait(&self) -> Waiting<'_> {
@@ -148,6 +159,7 @@ impl Drop for Entered {
     fn drop(&mut self) {
         let mut counts = self.counts.lock();
         counts.all = counts.all.saturating_sub(1);
+        counts.bytes = counts.bytes.saturating_sub(self.bytes);
         leave(&mut counts.by_listener, &self.listener);
         leave(&mut counts.by_client, &self.client);
         drop(counts);
@@ -174,8 +186,8 @@ mod tests {
     #[test]
     fn each_client_and_each_address_has_its_own_number() {
         let counts = Arc::new(ConnectionCounts::default());
-        let limits = ConnectionLimits { all: Some(4), per_listener: Some(3), per_client: Some(2) };
-        let enter = |client: &str, listener| counts.enter(address(client), listener, limits, false);
+        let limits = ConnectionLimits { all: Some(4), per_listener: Some(3), per_client: Some(2), memory: None };
+        let enter = |client: &str, listener| counts.enter(address(client), (listener, 0), limits, false);
         let first = enter("2001:db8::1", 0).ok().unwrap();
         let _second = enter("2001:db8::2", 0).ok().unwrap();
         assert_eq!(enter("2001:db8::3", 1).err(), Some(Crowd::Client), "the network has two");
@@ -186,7 +198,7 @@ mod tests {
         drop(last);
         let waiting = counts.begin_to_wait();
         assert_eq!(enter("2001:db8:0:2::1", 1).err(), Some(Crowd::All), "another one waits");
-        assert!(counts.enter(address("2001:db8:0:2::1"), 1, limits, true).is_ok());
+        assert!(counts.enter(address("2001:db8:0:2::1"), (1, 0), limits, true).is_ok());
         drop(waiting);
         drop((first, other));
         let counts = counts.lock();
@@ -194,10 +206,26 @@ mod tests {
     }
 
     #[test]
+    fn their_memory_is_counted_with_and_without_a_limit() {
+        let counts = Arc::new(ConnectionCounts::default());
+        let enter = |bytes, memory| {
+            let limits = ConnectionLimits { memory, ..ConnectionLimits::default() };
+            counts.enter(address("192.0.2.7"), (0, bytes), limits, false)
+        };
+        let first = enter(60, None).ok().unwrap();
+        assert_eq!(enter(50, Some(100)).err(), Some(Crowd::Memory));
+        let _second = enter(40, Some(100)).ok().unwrap();
+        drop(first);
+        assert!(enter(60, Some(100)).is_ok());
+        let _waiting = counts.begin_to_wait();
+        assert_eq!(enter(1, Some(100)).err(), Some(Crowd::All), "another one waits");
+    }
+
+    #[test]
     fn a_proxys_connection_becomes_its_clients() {
         let counts = Arc::new(ConnectionCounts::default());
         let (proxy, client) = (address("10.0.0.1"), address("192.0.2.7"));
-        let enter = || counts.enter(proxy, 0, ConnectionLimits::default(), false).ok().unwrap();
+        let enter = || counts.enter(proxy, (0, 0), ConnectionLimits::default(), false).ok().unwrap();
         let first = enter().pass_on(client, Some(1)).unwrap();
         assert!(enter().pass_on(client, Some(1)).is_none());
         assert_eq!(counts.lock().by_client.len(), 1);

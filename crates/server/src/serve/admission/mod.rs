@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! connections   how many there are, in all, at each address and of each client: `listen/admit.rs` asks
+//! memory        how much requests may need, in all: `listen/fast_path.rs` and `listen/common.rs` ask
 //! networks      `allow` and `deny`                                    \  of the server, and of a site:
 //! rate, rates   requests per second: token buckets of clients, and   /  `service.rs` asks, and the fast path
 //!               of a site for all clients
@@ -14,6 +15,7 @@
 
 mod client;
 mod connections;
+mod memory;
 mod networks;
 mod queue;
 mod rate;
@@ -31,6 +33,7 @@ use crate::config::names::Network;
 use crate::config::settings::Limits;
 use crate::config::site_limits::SiteLimits;
 pub(crate) use connections::{ConnectionCounts, ConnectionLimits, Crowd, Entered};
+pub(crate) use memory::{MemoryHeld, MemoryUse};
 use networks::Networks;
 pub(crate) use queue::{Full, OriginQueue, Place, QueueLimits};
 use rate::{Rate, Total};

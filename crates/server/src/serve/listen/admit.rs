@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::accept::{Served, should_log};
 use super::held::Place;
+use crate::config::memory;
 use crate::config::settings::Limits;
 use crate::serve::admission::{ConnectionLimits, Crowd, Entered};
 use crate::serve::service::Service;
@@ -86,10 +87,13 @@ impl Served {
         let per_client =
             of_client(&common.limits, begun, peer, self.layers.has_proxy_header).map_err(|Denied| Unplaced::Refused)?;
         let limits = &common.limits;
+        let header_bytes = limits.header_bytes.0;
         let all = limits.connections.map(|max| max.0);
         let per_listener = limits.connections_per_listener.map(|max| max.0);
-        let limits = ConnectionLimits { all, per_listener, per_client };
-        common.connections.counts.enter(peer, self.address, limits, waits).map_err(|crowd| match crowd {
+        let memory = common.memory.map(|memory| memory.connections);
+        let limits = ConnectionLimits { all, per_listener, per_client, memory };
+        let place = (self.address, self.bytes(header_bytes));
+        common.connections.counts.enter(peer, place, limits, waits).map_err(|crowd| match crowd {
             Crowd::Client => {
                 tell_crowd(peer);
                 Unplaced::Refused
@@ -98,12 +102,18 @@ impl Served {
         })
     }
 
-    /// The same without a limit for all: the server ends.
+    /// The memory that a connection here may need.
+    fn bytes(&self, header_bytes: u64) -> u64 {
+        memory::connection(header_bytes) + if self.layers.is_tls { memory::TLS_CONNECTION } else { 0 }
+    }
+
+    /// [`Served::enter`] without a limit for all: the server ends.
     fn enter_at_once(&self, peer: IpAddr, begun: &Service) -> Option<Entered> {
         let common = self.common.load();
         let per_client = of_client(&common.limits, begun, peer, self.layers.has_proxy_header).ok()?;
         let limits = ConnectionLimits { per_client, ..ConnectionLimits::default() };
-        common.connections.counts.enter(peer, self.address, limits, true).ok()
+        let place = (self.address, self.bytes(common.limits.header_bytes.0));
+        common.connections.counts.enter(peer, place, limits, true).ok()
     }
 
     /// Gives the place to the client that a PROXY header names. None if the client may not have it.
@@ -132,7 +142,11 @@ fn of_client(limits: &Limits, begun: &Service, client: IpAddr, names_clients: bo
 
 fn tell_full(crowd: Crowd) {
     if should_log(&FULL_LOGGED) {
-        let limit = if crowd == Crowd::Listener { "connections_per_listener" } else { "connections" };
+        let limit = match crowd {
+            Crowd::Listener => "connections_per_listener",
+            Crowd::Memory => "memory",
+            Crowd::All | Crowd::Client => "connections",
+        };
         tracing::warn!(
             "there are as many connections as `{limit}` of [server.limits] allows; closing the one that has been idle for longest for each \
              that waits (logged once a minute)"

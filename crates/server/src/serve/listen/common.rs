@@ -16,6 +16,7 @@ use super::limits;
 use super::loss_check::LossCheck;
 use super::stream_budget::StreamBudget;
 use super::tracked_body::TrackedBody;
+use crate::config::memory::{self, MemoryShares};
 use crate::config::settings::Limits;
 use crate::key::Scheme;
 use crate::serve::arrival::Arrival;
@@ -34,6 +35,8 @@ pub(super) struct Common {
     pub(super) generation: u64,
     pub(super) service: Service,
     pub(super) limits: Limits,
+    /// What `memory` leaves for connections and requests.
+    pub(super) memory: Option<MemoryShares>,
     pub(super) log: Option<Lines>,
     /// The connections of all workers.
     pub(super) connections: Arc<Connections>,
@@ -49,8 +52,8 @@ impl Common {
         connections: Arc<Connections>,
         budget: Arc<StreamBudget>,
     ) -> Self {
-        let limits = shared.config.server.limits.clone();
-        Self { generation: 0, service: Service::new(shared, None), limits, log, connections, budget }
+        let (limits, memory) = (shared.config.server.limits.clone(), shares(shared));
+        Self { generation: 0, service: Service::new(shared, None), limits, memory, log, connections, budget }
     }
 
     /// The same by another configuration.
@@ -59,6 +62,7 @@ impl Common {
             generation: self.generation + 1,
             service: Service::new(shared, Some(&self.service)),
             limits: shared.config.server.limits.clone(),
+            memory: shares(shared),
             log: self.log.clone(),
             connections: Arc::clone(&self.connections),
             budget: Arc::clone(&self.budget),
@@ -106,11 +110,22 @@ impl Common {
         // Pinned, because two branches wait for it.
         let head = (version == Version::HTTP_2).then(|| HeadBytes::count(open.connection(), request.headers()));
         let is_over = head.as_ref().is_some_and(|head| head.is_over(self.limits.header_bytes.0));
+        // Those of HTTP/1.1 have theirs from the fast path.
+        let memory = head.as_ref().map(|head| {
+            let bytes = memory::http2_request(head.bytes(), !request.body().is_end_stream());
+            self.connections.memory.request(bytes, self.memory.map(|memory| memory.requests))
+        });
+        let has_memory = memory.as_ref().is_none_or(Option::is_some);
         // Before the answer looks anything up.
         let loss = (arrival.scheme == Scheme::Https).then(|| LossCheck::of(self.service.store()));
         let answering = pin!(async {
-            let refusal =
-                if is_over { Some(limits::too_many_heads()) } else { limits::refuse(&mut request, &self.limits) };
+            let refusal = if is_over {
+                Some(limits::too_many_heads())
+            } else if has_memory {
+                limits::refuse(&mut request, &self.limits)
+            } else {
+                Some(limits::no_memory())
+            };
             match refusal {
                 None => self.service.answer(request, arrival).await,
                 Some(refusal) => refusal,
@@ -124,7 +139,7 @@ impl Common {
                 response
             }
         };
-        drop(head);
+        drop((head, memory));
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
             let loss = loss.filter(|_| body.may_be_pinned());
@@ -133,4 +148,10 @@ impl Common {
             TrackedBody::new(body, open, entry, stream, loss)
         })
     }
+}
+
+/// The shares of a configuration.
+fn shares(shared: &Shared) -> Option<MemoryShares> {
+    let server = &shared.config.server;
+    MemoryShares::of(&server.limits, memory::tables(server, shared.config.sites.iter()))
 }

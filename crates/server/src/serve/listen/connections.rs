@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::connection_state::{ConnectionState, Order};
-use crate::serve::admission::ConnectionCounts;
+use crate::serve::admission::{ConnectionCounts, MemoryUse};
 
 /// How many idle connections are closed at once if descriptors have run out, and how many are remembered: one of eight, and at least some.
 const CLOSED_SHARE: usize = 8;
@@ -19,6 +19,8 @@ pub(super) struct Connections {
     list: Mutex<List>,
     /// How many of them each client has. A connection is counted before its task begins.
     pub(super) counts: Arc<ConnectionCounts>,
+    /// The memory that requests may need.
+    pub(super) memory: Arc<MemoryUse>,
 }
 
 /// Fewer connections than this don't leave enough memory behind to give back.

@@ -39,10 +39,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::common::Common;
 use super::connection_state::{BusyGuard, ConnectionState, SendingGuard};
 use super::current::Current;
+use super::limits;
 use super::read_buffer::{self, ReadBuffer};
 use super::read_timeout::ReadTimeout;
 use super::request_line::{self, LineCheck};
+use crate::config::memory;
 use crate::key::Scheme;
+use crate::serve::admission::MemoryHeld;
 use crate::serve::arrival::Arrival;
 use crate::serve::interim::Interim;
 use crate::serve::log::{Entry, LoggedRequest};
@@ -67,6 +70,8 @@ pub(super) struct FastPath<S> {
     /// Received bytes that nobody has read yet.
     buffer: ReadBuffer,
     grant: Grant,
+    /// The memory that hyper may need for a request over HTTP/1.1.
+    memory: Option<MemoryHeld>,
     unsent: Option<Box<Unsent>>,
     /// The bytes of interim responses that the socket did not take at once.
     unsent_interim: Vec<u8>,
@@ -164,6 +169,7 @@ impl<S> FastPath<S> {
             is_trusted,
             buffer,
             grant,
+            memory: None,
             unsent,
             unsent_interim,
             route,
@@ -183,7 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
                 Advance::Sent => continue,
                 Advance::Granted(grant) => {
                     if !self.is_handled() {
-                        self.grant = grant;
+                        self.give(grant);
                     }
                     continue;
                 }
@@ -196,10 +202,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             // Hyper handles long and incomplete heads.
             if self.buffer.is_full() {
                 if !self.is_handled() {
-                    self.grant = Grant::Line(0);
+                    self.give(Grant::Line(0));
                 }
             } else if ready!(self.buffer.poll_fill(&mut self.stream, context))? == 0 {
                 self.grant = if self.buffer.is_empty() { Grant::End } else { Grant::Connection };
+            }
+        }
+    }
+
+    /// Gives hyper a grant, if there is memory for a request.
+    fn give(&mut self, grant: Grant) {
+        let common = self.common.load();
+        let (memory, header_bytes) = (&common.connections.memory, common.limits.header_bytes.0);
+        if matches!(grant, Grant::End) || self.state.is_http2() {
+            // The requests of HTTP/2 count by themselves.
+            self.grant = grant;
+        } else {
+            let of_tls = if self.arrival.scheme == Scheme::Https { memory::TLS_RESPONSE } else { 0 };
+            let max = common.memory.map(|memory| memory.requests);
+            self.memory = memory.request(memory::http1_request(header_bytes) + of_tls, max);
+            if self.memory.is_some() {
+                self.grant = grant;
+            } else {
+                self.refuse(StatusCode::SERVICE_UNAVAILABLE, limits::NO_MEMORY);
             }
         }
     }
@@ -218,9 +243,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     fn refuse(&mut self, status: StatusCode, words: &str) {
         let Self { stream, common, state, arrival, buffer, grant, unsent, .. } = self;
         let mut value = reply::error_text(status, words);
+        let retry = match status {
+            StatusCode::SERVICE_UNAVAILABLE => format!("retry-after: {}\r\n", limits::RETRY_SECONDS),
+            _ => String::new(),
+        };
         let head = format!(
             "HTTP/1.1 {status}\r\ncontent-type: {}\r\ncache-control: no-store\r\ncontent-length: {}\r\nconnection: close\r\n\
-             date: {}\r\n\r\n",
+             {retry}date: {}\r\n\r\n",
             reply::TEXT,
             value.len(),
             httpdate::fmt_http_date(SystemTime::now()),
@@ -376,7 +405,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         if let Grant::Request { left: 0, taken_before } = self.grant
             && self.state.is_done_since(taken_before)
         {
-            self.grant = Grant::None;
+            (self.grant, self.memory) = (Grant::None, None);
             if !self.buffer.is_empty() {
                 context.waker().wake_by_ref();
             }

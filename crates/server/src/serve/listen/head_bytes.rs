@@ -27,6 +27,10 @@ impl HeadBytes {
         Self { connection: Arc::clone(connection), bytes }
     }
 
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
     /// Whether the connection waits for more than it may.
     pub(super) fn is_over(&self, head_bytes_max: u64) -> bool {
         self.connection.head_bytes() as u64 > LARGEST_MAX * head_bytes_max

@@ -1,6 +1,6 @@
 //! Refuses requests that exceed a limit, before any other code handles them.
 
-use http::header::{CONNECTION, CONTENT_LENGTH};
+use http::header::{CONNECTION, CONTENT_LENGTH, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -41,6 +41,18 @@ pub(super) fn refuse(request: &mut Request<Incoming>, limits: &Limits) -> Option
 pub(super) fn too_many_heads() -> Response<Body> {
     let words = "the requests of this connection have too many bytes of fields";
     refusal(Version::HTTP_2, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, words)
+}
+
+/// The seconds after which a client may try again, if memory has run out.
+pub(super) const RETRY_SECONDS: u64 = 1;
+/// The refusal of a request for which there is no memory, in words.
+pub(super) const NO_MEMORY: &str = "the server has no memory for this request now; try again later";
+
+/// The refusal of a request over HTTP/2 for which there is no memory.
+pub(super) fn no_memory() -> Response<Body> {
+    let mut response = refusal(Version::HTTP_2, StatusCode::SERVICE_UNAVAILABLE, NO_MEMORY);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS));
+    response
 }
 
 /// Refuses fields that hyper lets through although they are malformed, or can't be understood.

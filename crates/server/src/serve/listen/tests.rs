@@ -134,7 +134,8 @@ impl Site {
 /// The place of a connection that nothing limits.
 pub(super) fn place() -> Place {
     let counts: Arc<ConnectionCounts> = Arc::default();
-    let entered = counts.enter(IpAddr::V4(Ipv4Addr::LOCALHOST), 0, ConnectionLimits::default(), false).ok().unwrap();
+    let entered =
+        counts.enter(IpAddr::V4(Ipv4Addr::LOCALHOST), (0, 0), ConnectionLimits::default(), false).ok().unwrap();
     Place { entered, alive: mpsc::channel(1).0 }
 }
 
