@@ -76,7 +76,10 @@ fn attacked<T>(reached: &Reached, attack: &Attack, counts: &Counts, factor: f64,
             scope.spawn(move || {
                 let rate = attack.pieces_each * factor;
                 let mut attacker = Attacker::new(reached, attack, number);
-                let (mut due, pace) = (Instant::now(), Duration::from_secs_f64(1.0 / rate));
+                let pace = Duration::from_secs_f64(1.0 / rate);
+                // The connections take turns: together they would be a burst of ten times the size.
+                let mut due = Instant::now() + pace * number / attack.connections;
+                thread::sleep(due.saturating_duration_since(Instant::now()));
                 while !counts.has_ended.load(Ordering::Relaxed) {
                     match attacker.strike() {
                         Ok(has_connected) => {
