@@ -12,6 +12,10 @@ use crate::serve::admission::{ConnectionCounts, MemoryUse};
 /// How many idle connections are closed at once if descriptors have run out, and how many are remembered: one of eight, and at least some.
 const CLOSED_SHARE: usize = 8;
 const CLOSED_MIN: usize = 8;
+/// The least time between two looks at all connections, if the first has brought nothing.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long the connections of an address are remembered. A reload may have closed the address.
+const REMEMBERED: Duration = Duration::from_mins(1);
 
 /// All open connections.
 #[derive(Default)]
@@ -32,7 +36,8 @@ struct List {
     /// The most that were open at once since the last time that their number halved.
     peak: usize,
     open: HashMap<u64, Open>,
-    idlest: Idlest,
+    /// Of all connections, and of those at the address of a number.
+    idlest: HashMap<Option<u64>, Idlest>,
     made_room_at: Option<Instant>,
 }
 
@@ -44,14 +49,15 @@ struct Open {
 
 /// Some of the connections that have been idle for longest when all were looked at, the longest idle last. So the look at all of them
 /// serves many that need room.
-#[derive(Default)]
 struct Idlest {
-    listener: Option<u64>,
+    looked: Instant,
     all: Vec<(Instant, u64)>,
+    /// Whether one of them was ordered to close.
+    has_closed: bool,
 }
 
 impl Idlest {
-    fn of(open: &HashMap<u64, Open>, listener: Option<u64>) -> Self {
+    fn of(open: &HashMap<u64, Open>, listener: Option<u64>, now: Instant) -> Self {
         let at = open.iter().filter(|(_, open)| listener.is_none_or(|listener| open.listener == listener));
         let mut all: Vec<_> = at.filter_map(|(number, open)| Some((open.state.idle_since()?, *number))).collect();
         let count = (open.len() / CLOSED_SHARE).max(CLOSED_MIN);
@@ -60,7 +66,26 @@ impl Idlest {
             all.truncate(count);
         }
         all.sort_unstable_by(|one, other| other.cmp(one));
-        Self { listener, all }
+        Self { looked: now, all, has_closed: false }
+    }
+
+    /// Orders the one that has been idle for longest to close. False: none is idle any more.
+    fn close_one(&mut self, open: &HashMap<u64, Open>) -> bool {
+        while let Some((since, number)) = self.all.pop() {
+            // It may have had a request meanwhile.
+            if let Some(idle) = open.get(&number).filter(|open| open.state.idle_since() == Some(since)) {
+                idle.state.order(Order::Close);
+                self.has_closed = true;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether another look could bring more. Each worker asks again and again while there is no room, and a look holds a lock that
+    /// each connection needs.
+    fn is_outdated(&self, now: Instant) -> bool {
+        self.has_closed || now.duration_since(self.looked) >= LOOK_EVERY
     }
 }
 
@@ -83,24 +108,23 @@ impl Connections {
     }
 
     /// Orders the connection that has been idle for longest to close, of those at the address of this number, or of all. It closes soon, not
-    /// at once. False: none is idle.
+    /// at once. False: none is idle, or none was a moment ago.
     pub(super) fn make_room(&self, listener: Option<u64>) -> bool {
         let mut list = self.lock();
-        for is_renewed in [false, true] {
-            if is_renewed {
-                list.idlest = Idlest::of(&list.open, listener);
-            } else if list.idlest.listener != listener {
-                continue;
+        let (List { open, idlest, .. }, now) = (&mut *list, Instant::now());
+        if let Some(known) = idlest.get_mut(&listener) {
+            if known.close_one(open) {
+                return true;
             }
-            while let Some((since, number)) = list.idlest.all.pop() {
-                // It may have had a request meanwhile.
-                if let Some(state) = list.open.get(&number).filter(|open| open.state.idle_since() == Some(since)) {
-                    state.state.order(Order::Close);
-                    return true;
-                }
+            if !known.is_outdated(now) {
+                return false;
             }
         }
-        false
+        idlest.retain(|_, known| now.duration_since(known.looked) < REMEMBERED);
+        let mut looked = Idlest::of(open, listener, now);
+        let makes_room = looked.close_one(open);
+        idlest.insert(listener, looked);
+        makes_room
     }
 
     /// The same for many of all connections, at most once in `pause`: descriptors have run out, and requests to origins need some, too.
@@ -173,6 +197,22 @@ mod tests {
         open.remove(1);
         open[1].1.begin_tunnel();
         assert!(!connections.make_room(None), "one is busy, and one is a tunnel");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_are_looked_at_now_and_then_while_none_is_idle() {
+        let connections = Arc::new(Connections::default());
+        let state = Arc::new(ConnectionState::new());
+        let _registered = connections.register(&state, 0);
+        let busy = state.open();
+        assert!(!connections.make_room(None));
+        drop(busy);
+        assert!(!connections.make_room(None), "no look at all connections");
+        assert!(connections.make_room(Some(0)), "those of an address are looked at by themselves");
+        assert_eq!(state.poll_order(), std::task::Poll::Ready(Order::Close));
+        tokio::time::advance(LOOK_EVERY).await;
+        assert!(connections.make_room(None));
+        assert!(!connections.make_room(None), "it has its order");
     }
 
     #[test]
