@@ -67,11 +67,16 @@ impl Service {
             return true;
         }
         let of_site = route.and_then(|route| self.shared.sites.get(route.site)?.admission.as_ref());
-        let all = [self.shared.admission.as_ref(), of_site];
-        let mut given = all.into_iter().flatten();
-        // The full path takes tokens of its own for what is refused here.
-        given.clone().all(|admission| admission.check(real_client).is_ok())
-            && given.all(|admission| admission.admit(real_client).is_ok())
+        match (self.shared.admission.as_ref(), of_site) {
+            (None, None) => true,
+            (Some(one), None) | (None, Some(one)) => one.admit(real_client).is_ok(),
+            // The full path takes tokens of its own for what is refused here.
+            (Some(first), Some(second)) => {
+                second.check(real_client).is_ok()
+                    && first.admit(real_client).is_ok()
+                    && second.admit(real_client).is_ok()
+            }
+        }
     }
 
     /// The entry that answers a simple request at once; writes the head of the response to `head`. `None`: call
