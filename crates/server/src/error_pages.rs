@@ -4,19 +4,25 @@ use http::StatusCode;
 
 use crate::config::site::Site;
 use crate::config::value::StatusKey;
+use crate::key::normal_path;
 
 /// The pages of a site, ready to use.
 #[derive(Debug)]
 pub(crate) struct ErrorPages {
     pages: Vec<(StatusKey, String)>,
+    /// The paths of their keys.
+    key_paths: Vec<String>,
     /// Whether the errors of origins get them too.
     intercepts: bool,
 }
 
 impl ErrorPages {
     pub(crate) fn of(site: &Site) -> Self {
-        let pages = site.error_page.iter().map(|(status, path)| (*status, path.get_ref().0.clone())).collect();
-        Self { pages, intercepts: site.intercept_errors.as_ref().is_some_and(|yes| *yes.get_ref()) }
+        let pages: Vec<_> = site.error_page.iter().map(|(status, path)| (*status, path.get_ref().0.clone())).collect();
+        let paths = pages.iter().filter_map(|(_, page): &(_, String)| page.split('?').next());
+        // A path that can't be in a key has no entry.
+        let key_paths = paths.filter_map(|path| normal_path(path).ok()).collect();
+        Self { pages, key_paths, intercepts: site.intercept_errors.as_ref().is_some_and(|yes| *yes.get_ref()) }
     }
 
     /// Whether there are none.
@@ -31,9 +37,9 @@ impl ErrorPages {
         find(true).or_else(|| find(false)).map(|(_, path)| path.as_str())
     }
 
-    /// Whether one of them is at this path.
+    /// Whether one of them is at this path of a key.
     pub(crate) fn has(&self, path: &str) -> bool {
-        self.pages.iter().any(|(_, page)| page.split('?').next() == Some(path))
+        self.key_paths.iter().any(|page| page == path)
     }
 
     /// Whether a response of an origin with this status is replaced.

@@ -147,15 +147,19 @@ fn clients_and_error_pages_have_entries_of_their_own() {
 
 #[test]
 fn a_purge_of_the_address_covers_the_error_page() {
-    let (origin, is_gone) = origin(HTML);
-    let socket = Socket::new();
-    let site =
-        format!("[[site]]\nhosts = [\"test\"]\norigins = [\"{}\"]\n{PAGES}intercept_errors = true\n", origin.url());
-    let server = Server::configured(&format!("{}{site}", socket.table()));
-    server.get_until("/fail", is_page);
-    is_gone.store(true, Ordering::SeqCst);
-    assert!(is_page(&server.get("/other")));
-    let purged = socket.purge(r#"{"url": "http://test/errors/5xx.html"}"#);
-    assert_eq!(purged.status, 200, "{purged:?}");
-    assert!(server.get("/other").text().starts_with("502 Bad Gateway"));
+    // The key has the normal form of a path.
+    for path in ["/errors/5xx", "/./errors/%35xx"] {
+        let (origin, is_gone) = origin(HTML);
+        let socket = Socket::new();
+        let pages = PAGES.replace("/errors/5xx", path);
+        let site =
+            format!("[[site]]\nhosts = [\"test\"]\norigins = [\"{}\"]\n{pages}intercept_errors = true\n", origin.url());
+        let server = Server::configured(&format!("{}{site}", socket.table()));
+        server.get_until("/fail", is_page);
+        is_gone.store(true, Ordering::SeqCst);
+        assert!(is_page(&server.get("/other")), "{path}");
+        let purged = socket.purge(r#"{"url": "http://test/errors/5xx.html"}"#);
+        assert_eq!(purged.status, 200, "{purged:?}");
+        assert!(server.get("/other").text().starts_with("502 Bad Gateway"), "{path}");
+    }
 }

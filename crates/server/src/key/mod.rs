@@ -42,7 +42,7 @@ pub(crate) use cookies::{CookieNames, cookies};
 pub(crate) use error::KeyError;
 pub(crate) use host::RequestHost;
 pub(crate) use language::Languages;
-pub(crate) use normal::{decoded, unescaped};
+pub(crate) use normal::{decoded, normal_path, unescaped};
 
 /// The longest key: the engine's limit of 65,535 bytes, less room for what tells the variants of a response apart.
 pub(crate) const KEY_BYTES_MAX: usize = 0xffff - 1024;

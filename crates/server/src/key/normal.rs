@@ -40,6 +40,12 @@ pub(super) fn push_path(key: &mut String, path: &str) -> Result<(), KeyError> {
     Ok(())
 }
 
+/// The normal form of a path.
+pub(crate) fn normal_path(path: &str) -> Result<String, KeyError> {
+    let mut normal = String::new();
+    push_path(&mut normal, path).map(|()| normal)
+}
+
 /// Decodes escapes of unreserved characters, and writes other escapes in capitals. A percent sign that begins no escape is an
 /// error, because programs would read it differently.
 pub(crate) fn unescaped(path: &str) -> Result<Cow<'_, str>, KeyError> {
