@@ -52,7 +52,7 @@ SIGUSR2 to the server does the same; its log says how it ended.";
 
 pub(super) const CHECK_AFTER_HELP: &str = "\
 `check` reports all mistakes at once, each with its line and column. It checks that the named folders and files exist. It \
-doesn't resolve hosts, open the volume or listen. Warnings stand below the effect, and change no exit code.";
+doesn't resolve hosts, open the volume or listen. Warnings stand below the effect, and change no exit code; the server logs them, too.";
 
 /// `eyewall serve`
 #[derive(Debug, Clone, Args)]

@@ -18,6 +18,7 @@ mod codings;
 mod compressed_forms;
 mod conditional;
 mod configuration_file;
+mod configuration_warnings;
 mod counted_once;
 mod dead_origin;
 mod demo;

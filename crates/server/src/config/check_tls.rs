@@ -123,12 +123,12 @@ fn files(site: &Spanned<Site>, all: &[CertificateFiles], faults: &mut Vec<Fault>
     }
 }
 
-/// The faults of a certificate that the server can use.
+/// The faults of a certificate that the server can use. It logs them itself.
 fn warn_of(path: &Spanned<PathBuf>, identity: &Identity, faults: &mut Vec<Fault>) {
     let now = SystemTime::now();
     for warning in identity.warnings(now) {
         let (message, hint) = warning.split_once("; ").unwrap_or((warning, "renew it"));
-        faults.push(Fault::warning(path.span(), message, hint));
+        faults.push(Fault { is_logged: true, ..Fault::warning(path.span(), message, hint) });
     }
     if identity.ends_soon(now) {
         let left = match identity.days_left(now) {
@@ -136,7 +136,8 @@ fn warn_of(path: &Spanned<PathBuf>, identity: &Identity, faults: &mut Vec<Fault>
             days => counted(days, "day", "days"),
         };
         let hint = "renew it; the server reads the new file by itself";
-        faults.push(Fault::warning(path.span(), format!("this certificate ends in {left}"), hint));
+        let message = format!("this certificate ends in {left}");
+        faults.push(Fault { is_logged: true, ..Fault::warning(path.span(), message, hint) });
     }
 }
 

@@ -74,7 +74,12 @@ pub fn load(path: &Path) -> Result<Config, Vec<Problem>> {
         Ok(text) => parse(&text),
         Err(error) => {
             let hint = Some(check_path::hint(&error, "give a file that this user may read, in UTF-8"));
-            Err(vec![Problem { place: None, message: format!("the file can't be read: {error}"), hint }])
+            Err(vec![Problem {
+                place: None,
+                message: format!("the file can't be read: {error}"),
+                hint,
+                is_logged: false,
+            }])
         }
     }
 }
@@ -112,6 +117,13 @@ impl Config {
         }
         self.warnings = problems(warnings);
         Ok(self)
+    }
+
+    /// Logs the warnings, when it comes into force.
+    pub(crate) fn log_warnings(&self) {
+        for warning in self.warnings.iter().filter(|warning| !warning.is_logged) {
+            tracing::warn!("the configuration: {}", warning.line());
+        }
     }
 
     /// The configuration of a text, mistakes or not.

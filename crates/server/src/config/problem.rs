@@ -15,6 +15,9 @@ pub struct Problem {
     pub message: String,
     /// How to fix it.
     pub hint: Option<String>,
+    /// Whether a running server logs it by itself, by its own clock.
+    #[serde(skip)]
+    pub(crate) is_logged: bool,
 }
 
 /// A place in the file.
@@ -44,6 +47,15 @@ impl Place {
             text: file[line_start..line_end].trim_end().replace(|letter: char| letter.is_control(), " "),
             length: file[start..end].chars().count().max(1),
         }
+    }
+}
+
+impl Problem {
+    /// Its words and its place in one line.
+    pub(crate) fn line(&self) -> String {
+        let place = self.place.as_ref().map(|Place { line, column, .. }| format!("line {line}, column {column}: "));
+        let hint = self.hint.as_ref().map(|hint| format!("; {hint}"));
+        [place.as_deref().unwrap_or_default(), &self.message, hint.as_deref().unwrap_or_default()].concat()
     }
 }
 
@@ -78,11 +90,14 @@ pub(super) struct Fault {
     pub(super) is_absence: bool,
     /// Whether the server works with it, but probably not as the operator means.
     pub(super) is_warning: bool,
+    /// Whether a running server logs the warning by itself.
+    pub(super) is_logged: bool,
 }
 
 impl Fault {
     pub(super) fn new(span: Range<usize>, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { span, message: message.into(), hint: Some(hint.into()), is_absence: false, is_warning: false }
+        let (message, hint) = (message.into(), Some(hint.into()));
+        Self { span, message, hint, is_absence: false, is_warning: false, is_logged: false }
     }
 
     pub(super) fn absence(span: Range<usize>, message: impl Into<String>, hint: impl Into<String>) -> Self {
@@ -96,7 +111,7 @@ impl Fault {
     /// With its place in `file`; settings of the command line have no file.
     pub(super) fn into_problem(self, file: Option<&str>) -> Problem {
         let place = file.filter(|_| !self.span.is_empty()).map(|file| Place::of(file, &self.span));
-        Problem { place, message: self.message, hint: self.hint }
+        Problem { place, message: self.message, hint: self.hint, is_logged: self.is_logged }
     }
 }
 
@@ -122,6 +137,13 @@ mod tests {
         let place = Place::of("a = ", &(4..9));
         assert_eq!((place.line, place.column, place.length), (1, 5, 1));
         assert_eq!(Place::of("", &(0..1)).line, 1);
+    }
+
+    #[test]
+    fn a_warning_fits_in_a_line_of_the_log() {
+        let problem = Fault::warning(6..10, "odd", "do this").into_problem(Some("x = 1\nport = 2"));
+        assert_eq!(problem.line(), "line 2, column 1: odd; do this");
+        assert_eq!(Fault::warning(0..0, "odd", "do this").into_problem(None).line(), "odd; do this");
     }
 
     #[test]

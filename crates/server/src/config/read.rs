@@ -117,7 +117,14 @@ fn syntax_fault(error: &Error, text: &str) -> Fault {
     // The error may be at the end of the file, which has no bytes.
     let at = error.span().unwrap_or(0..1);
     let (message, hint) = messages::of_syntax(error.message(), text.get(at.clone()).unwrap_or_default());
-    Fault { span: at.start..at.end.max(at.start + 1), message, hint: Some(hint), is_absence: false, is_warning: false }
+    Fault {
+        span: at.start..at.end.max(at.start + 1),
+        message,
+        hint: Some(hint),
+        is_absence: false,
+        is_warning: false,
+        is_logged: false,
+    }
 }
 
 /// `tree` is the parsed `text`, in which the error is.
@@ -127,7 +134,7 @@ fn fault(error: &Error, text: &str, tree: &mut DeTable<'_>) -> Fault {
     let is_element = find_keys(tree, &span, &mut keys);
     let at = At { keys: &keys, text: text.get(span.clone()).unwrap_or_default(), is_element };
     let (message, hint) = messages::in_words(error.message(), &at);
-    Fault { span, message, hint, is_absence: false, is_warning: false }
+    Fault { span, message, hint, is_absence: false, is_warning: false, is_logged: false }
 }
 
 /// Finds the keys that lead to `span`; true if `span` is an element of the last key's list.

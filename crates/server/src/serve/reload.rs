@@ -135,6 +135,7 @@ impl Reloader {
         let closed = self.workers.change(&shared, prepared)?;
         self.shared.store(Arc::clone(&shared));
         before.retire(&shared);
+        shared.config.log_warnings();
         Ok(Reloaded {
             addresses: self.workers.addresses(),
             tls_addresses: self.workers.tls_addresses(),

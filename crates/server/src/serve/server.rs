@@ -202,6 +202,7 @@ impl Builder {
         let upkeep = Upkeep::start(store, config.cache.scrub.0)?;
         let listening = Listening::start(beginnings, &upgrader, admin, lines.as_ref(), &handle, self.handles_signals)?;
         upgrader.own_files();
+        config.log_warnings();
         let server = Server { admin: place, cache, handle, listening, _upkeep: upkeep, _log: log, reloader };
         Ok((server, has_admin))
     }
