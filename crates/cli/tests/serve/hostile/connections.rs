@@ -11,3 +11,11 @@ fn a_client_with_a_request_gets_in() {
         drop(flood);
     }
 }
+
+#[test]
+fn connections_over_http2_that_answer_nothing_make_room() {
+    let attacked = Attacked::new(Way::Clear, "connections = 100\nidle_timeout = \"1h\"", storable());
+    let flood: Vec<_> = (0..500).map(|_| attacked.reached.connect_http2()).collect();
+    assert_eq!(attacked.reached.get("/page").status, 200);
+    drop(flood);
+}

@@ -52,6 +52,9 @@ const ERRORS_MAX: usize = 256;
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// The time of a connection to tell its client that it is going to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same for one that makes room. Over HTTP/2, hyper waits until the client has answered, and attackers never do. Another client waits
+/// for the place.
+const ROOM_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// A connection in the list of all connections.
 pub(super) struct Connected {
@@ -132,7 +135,7 @@ pub(super) async fn converse(
                 Order::Close if state.idle_since().is_some() && !is_closing => {
                     (is_closing, makes_room) = (true, true);
                     connection.as_mut().graceful_shutdown();
-                    alarm.as_mut().reset(Instant::now() + CLOSE_TIMEOUT);
+                    alarm.as_mut().reset(Instant::now() + ROOM_TIMEOUT);
                 }
                 Order::Close => {}
             },
