@@ -3,6 +3,7 @@
 //! A reload makes another one of it ([`Shared::renewed`]), which may fail and changes nothing else. Everything that a reload can
 //! change has its place here, and everything that can go wrong with it (a file, a folder, a certificate) goes wrong here.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -55,6 +56,15 @@ pub(crate) struct Shared {
     clock: Arc<dyn Clock>,
 }
 
+/// The sites of the configuration before.
+struct Before<'a> {
+    /// Those whose origins no site has taken over.
+    sites: Vec<&'a SharedSite>,
+    all: &'a [SharedSite],
+    /// The first hosts of the sites that there are from now on.
+    kept: HashSet<Option<&'a HostPattern>>,
+}
+
 /// The sources of a site's responses.
 pub(crate) struct SharedSite {
     pub(crate) site: Arc<Site>,
@@ -91,9 +101,13 @@ impl Shared {
         clock: Arc<dyn Clock>,
         (admission, known_sites): (Option<&Admission>, &[SharedSite]),
     ) -> Result<Self, Error> {
-        let mut before: Vec<&SharedSite> = known_sites.iter().collect();
         let by_host = Sites::of(&config.sites);
-        let renewed = |site| SharedSite::new(site, &files, &mut before, known_sites);
+        let mut before = Before {
+            sites: known_sites.iter().collect(),
+            all: known_sites,
+            kept: by_host.iter().map(|site| first_host(&site.settings)).collect(),
+        };
+        let renewed = |site| SharedSite::new(site, &files, &mut before);
         let sites = by_host.iter().map(renewed).collect::<Result<_, _>>()?;
         let windows = config.sites.iter().map(|site| site.cache.stale_when_unreachable.0);
         let stale_when_unreachable = windows.max().unwrap_or_default();
@@ -158,14 +172,14 @@ impl Shared {
 impl SharedSite {
     /// Takes what stays the same from one of the sites `before`, and removes that one. The site of `known_sites` with the same first host
     /// gives it the buckets of its clients, and the requests that its origins have.
-    fn new(site: &Arc<Site>, cache: &FileCache, before: &mut Vec<&Self>, known_sites: &[Self]) -> Result<Self, Error> {
+    fn new(site: &Arc<Site>, cache: &FileCache, before: &mut Before<'_>) -> Result<Self, Error> {
         let files = match &site.settings.root {
-            Some(root) => Some(open(root.get_ref(), &site.settings, cache, before)?),
+            Some(root) => Some(open(root.get_ref(), &site.settings, cache, &before.sites)?),
             None => None,
         };
         // No other site has this host.
         let same = |known: &&Self| first_host(&known.site.settings) == first_host(&site.settings);
-        let same = known_sites.iter().find(same);
+        let same = before.all.iter().find(same);
         let same_origins = same.and_then(|known| known.origins.as_deref());
         let origins = (!site.settings.origins.is_empty()).then(|| origins(&site.settings, before, same_origins));
         let fetches_pages = AtomicBool::new(false);
@@ -191,18 +205,24 @@ fn open(root: &Path, site: &site::Site, cache: &FileCache, before: &[&SharedSite
 
 fn origins(
     site: &site::Site,
-    before: &mut Vec<&SharedSite>,
+    before: &mut Before<'_>,
     same_site: Option<&OriginSite>,
 ) -> Result<Arc<OriginSite>, Error> {
     // The file of certificates may have changed.
     let reads_files = site.origin_settings().tls.is_some_and(|tls| tls.get_ref().ca_file.is_some());
     let asked = asked_origins(site);
-    let same = before.iter().position(|before| !reads_files && asked_origins(&before.site.settings) == asked);
-    if let Some(origins) = same.and_then(|same| before.remove(same).origins.clone()) {
+    let Before { sites, kept, .. } = before;
+    let is_same = |known: &&SharedSite| {
+        let (host, settings) = (first_host(&known.site.settings), &known.site.settings);
+        // A site that stays keeps its own: with other limits, its requests would count for both.
+        let is_free = host == first_host(site) || !kept.contains(&host);
+        is_free && !reads_files && asked_origins(settings) == asked
+    };
+    if let Some(origins) = sites.iter().position(is_same).and_then(|same| sites.remove(same).origins.clone()) {
         return Ok(origins);
     }
     let origins = OriginSite::new(Settings::of(site), same_site).map_err(Error::Tls)?;
-    for known in before.iter().filter_map(|before| before.origins.as_ref()) {
+    for known in sites.iter().filter_map(|before| before.origins.as_ref()) {
         origins.take_over(known);
     }
     Ok(Arc::new(origins))
@@ -215,4 +235,33 @@ fn first_host(site: &site::Site) -> Option<&HostPattern> {
 /// All settings of a site's origins.
 fn asked_origins(site: &site::Site) -> Value {
     json!([site.origins, site.origin_settings(), site.limits.of_origins()])
+}
+
+#[cfg(test)]
+mod tests {
+    use eyewall::Options;
+    use eyewall_tls::clock::SystemClock;
+
+    use super::*;
+    use crate::config::parse;
+
+    #[test]
+    fn a_site_that_stays_gives_its_origins_to_no_other() {
+        let site = |host: &str, requests: u64| {
+            let origins = "origins = [\"http://127.0.0.1:1\"]";
+            format!("[[site]]\nhosts = [\"{host}\"]\n{origins}\nlimits = {{ origin_requests = {requests} }}\n")
+        };
+        let cache = Options::new().size(1 << 20).heap().unwrap();
+        let renewed = |before: &Shared, sites: &[String]| before.renewed(parse(&sites.concat()).unwrap()).unwrap();
+        let origins = |shared: &Shared, site: usize| Arc::clone(shared.sites[site].origins.as_ref().unwrap());
+        let first = Shared::new(parse(&site("a", 10)).unwrap(), &cache, Arc::new(SystemClock)).unwrap();
+        let known = origins(&first, 0);
+        for sites in [[site("b", 10), site("a", 5)], [site("a", 5), site("b", 10)]] {
+            let second = renewed(&first, &sites);
+            assert!((0..2).all(|number| !Arc::ptr_eq(&origins(&second, number), &known)));
+        }
+        let second = renewed(&first, &[site("b", 10), site("a", 10)]);
+        assert!(Arc::ptr_eq(&origins(&second, 1), &known) && !Arc::ptr_eq(&origins(&second, 0), &known));
+        assert!(Arc::ptr_eq(&origins(&renewed(&first, &[site("b", 10)]), 0), &known), "the site has another name");
+    }
 }
