@@ -36,8 +36,8 @@ pub(super) const RELOAD_AFTER_HELP: &str = "\
 The server reads its configuration file again and checks it. If the file has mistakes, nothing changes, and `reload` reports \
 them. Otherwise new requests have the new configuration, and requests in flight keep the old one. No request fails.
 
-Other settings of [cache], and other `workers`, `admin` and `access_log` of [server], need `eyewall upgrade` or a restart. \
-`reload` names those that differ.
+Changes of [cache], and of `workers`, `socket_mode`, `admin` and `access_log` of [server], need `eyewall upgrade` or a restart. \
+A change of `sandbox` needs a restart. `reload` names those that differ.
 
 SIGHUP to the server does the same; its log says how it ended.";
 
@@ -52,7 +52,8 @@ SIGUSR2 to the server does the same; its log says how it ended.";
 
 pub(super) const CHECK_AFTER_HELP: &str = "\
 `check` reports all mistakes at once, each with its line and column. It checks that the named folders and files exist. It \
-doesn't resolve hosts, open the volume or listen. Warnings stand below the effect, and change no exit code; the server logs them, too.";
+doesn't resolve hosts, open the volume or listen. Without mistakes it prints what the configuration does, and then warnings. \
+Warnings don't change the exit code; the server logs them, too.";
 
 /// `eyewall serve`
 #[derive(Debug, Clone, Args)]
@@ -142,14 +143,14 @@ impl From<LogForm> for LogFormat {
     }
 }
 
-/// How much of a sandbox the process has, with the words of `--help`.
+/// The modes of the sandbox, with the words of `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SandboxMode {
-    /// None
+    /// No sandbox
     Off,
-    /// What the kernel has of Landlock and seccomp; the log says what is missing
+    /// As much of Landlock and seccomp as the kernel supports; the log says what is missing
     On,
-    /// Both; otherwise the server doesn't start
+    /// Landlock and seccomp; the server doesn't start if the kernel lacks a part
     Strict,
 }
 

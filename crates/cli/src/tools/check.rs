@@ -14,6 +14,7 @@ use eyewall_server::config::{Config, Problem, Server, Site, Volume, load, rule, 
 use eyewall_server::units;
 use serde::Serialize;
 
+use super::check_limits;
 use crate::args::Check;
 use crate::{Error, Outcome, output};
 
@@ -111,6 +112,9 @@ fn server(paper: &mut Paper, config: &Config) {
             units::duration(idle_timeout.0)
         ),
     );
+    if let Some(limits) = check_limits::of_server(&server.limits) {
+        paper.line("clients", &limits);
+    }
     if let Some(log) = &server.access_log {
         let log = log.get_ref();
         let format = match log.format {
@@ -129,7 +133,7 @@ fn server(paper: &mut Paper, config: &Config) {
     }
     match server.sandbox {
         Sandbox::Off => {}
-        Sandbox::On => paper.line("sandbox", "what the kernel has of Landlock and seccomp"),
+        Sandbox::On => paper.line("sandbox", "as much of Landlock and seccomp as the kernel supports"),
         Sandbox::Strict => paper.line("sandbox", "Landlock and seccomp, or the server doesn't start"),
     }
     if config.sites.iter().any(|site| site.tls.is_some()) {
@@ -220,6 +224,13 @@ fn show_site(paper: &mut Paper, site: &Site) {
     key(paper, &site.key);
     times(paper, &site.cache);
     compression(paper, site);
+    if let Some(languages) = &site.accept_language {
+        paper.line("languages", &list(languages.get_ref()));
+    }
+    if let Some(limits) = check_limits::of_site(site) {
+        paper.line("clients", &limits);
+    }
+    error_pages(paper, site);
     for (number, rule) in site.rule.iter().enumerate() {
         let name = if number == 0 { "rules" } else { "" };
         paper.line(name, &rule_in_words(number, rule.get_ref()));
@@ -324,6 +335,16 @@ fn compression(paper: &mut Paper, site: &site::Site) {
     paper.line("compressed", &format!("in {codings}{by_rules}; {least} to {most}; types by {types}"));
 }
 
+fn error_pages(paper: &mut Paper, site: &Site) {
+    if site.error_page.is_empty() {
+        return;
+    }
+    let pages = list(site.error_page.iter().map(|(status, page)| format!("{status} {}", page.get_ref())));
+    let intercepts = site.intercept_errors.as_ref().is_some_and(|intercepts| *intercepts.get_ref());
+    let of_origin = if intercepts { "; also for errors that the origin sends" } else { "" };
+    paper.line("errors", &(pages + of_origin));
+}
+
 /// A rule in the order of the file: its name, its conditions, its effects.
 fn rule_in_words(number: usize, rule: &rule::Rule) -> String {
     let mut words = rule.name.as_ref().map_or_else(|| format!("rule-{}", number + 1), ToString::to_string);
@@ -362,6 +383,7 @@ fn value_in_words(value: &serde_json::Value) -> String {
     }
 }
 
-fn list(parts: impl IntoIterator<Item = impl ToString>) -> String {
+/// Names in a line.
+pub(super) fn list(parts: impl IntoIterator<Item = impl ToString>) -> String {
     parts.into_iter().map(|part| part.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -3,6 +3,7 @@
 mod administration;
 mod bars;
 pub(crate) mod check;
+mod check_limits;
 pub(crate) mod completions;
 pub(crate) mod create;
 mod entry;

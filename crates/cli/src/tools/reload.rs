@@ -44,7 +44,10 @@ pub(crate) fn run(reload: &RunningServer) -> Result<Outcome, Error> {
     })?;
     if !reloaded.not_reloaded.is_empty() {
         let settings = reloaded.not_reloaded.join(", ");
-        let words = format!("only a new process takes over {settings}: restart the server, or run `eyewall upgrade`");
+        // The process after an upgrade is in the same sandbox.
+        let is_sandbox = reloaded.not_reloaded.iter().any(|setting| setting == "server.sandbox");
+        let upgrade = if is_sandbox { "" } else { ", or run `eyewall upgrade`" };
+        let words = format!("only a new process takes over {settings}: restart the server{upgrade}");
         output::tell(output::WARNING, "note", &words);
     }
     Ok(Outcome::Done)

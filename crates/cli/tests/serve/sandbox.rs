@@ -202,6 +202,8 @@ fn a_folder_of_the_setting_is_inside_and_the_mode_needs_a_restart() {
     upgrading.write(&(folders + &sandboxed(later.path()).replace("\"on\"", "\"off\"")));
     let reply = reload(&upgrading);
     assert_eq!((reply.status, json(&reply)["not_reloaded"][0].as_str()), (200, Some("server.sandbox")));
+    let ended = run(eyewall().args(["reload", "--server"]).arg(upgrading.socket.path()), b"");
+    assert!(ended.stderr.trim_end().ends_with("server.sandbox: restart the server"), "{}", ended.stderr);
     assert_eq!(get(upgrading.address, "/b.txt").text(), "two");
 }
 

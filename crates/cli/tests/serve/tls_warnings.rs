@@ -30,10 +30,10 @@ fn a_certificate_that_ends_soon_is_named() {
     let authority = Authority::new();
     let file = authority.path("eyewall.toml");
     for (life, left, words) in [
-        (90, 13, Some("this certificate ends in 13 days")),
-        (90, 0, Some("this certificate ends in less than a day")),
+        (90, 13, Some("this certificate expires in 13 days")),
+        (90, 0, Some("this certificate expires in less than a day")),
         (90, 15, None),
-        (6, 1, Some("this certificate ends in 1 day")),
+        (6, 1, Some("this certificate expires in 1 day")),
         (6, 3, None),
     ] {
         std::fs::write(&file, text(&authority, life, left)).unwrap();
@@ -41,14 +41,14 @@ fn a_certificate_that_ends_soon_is_named() {
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         match words {
             Some(words) => assert!(ended.text().contains(words), "{words}: {}", ended.text()),
-            None => assert!(!ended.text().contains("ends in"), "{left} of {life}: {}", ended.text()),
+            None => assert!(!ended.text().contains("expires in"), "{left} of {life}: {}", ended.text()),
         }
     }
     std::fs::write(&file, text(&authority, 90, 5)).unwrap();
     let mut server = Server::spawn(eyewall().args(["serve", "--config"]).arg(&file).stderr(Stdio::piped()));
     let mut line = String::new();
     BufReader::new(server.child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.contains("the certificate ends soon") && line.contains("days=5"), "{line}");
+    assert!(line.contains("the certificate expires soon") && line.contains("days=5"), "{line}");
 }
 
 #[test]

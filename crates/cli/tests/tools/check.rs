@@ -46,12 +46,37 @@ fn the_mode_of_the_sandbox_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("eyewall.toml");
     for (mode, shown) in
-        [("on", "what the kernel has of Landlock and seccomp"), ("strict", "or the server doesn't start")]
+        [("on", "as much of Landlock and seccomp as the kernel supports"), ("strict", "or the server doesn't start")]
     {
         let site = "[[site]]\norigins = [\"http://127.0.0.1:3000\"]\n";
         std::fs::write(&file, format!("[server]\nsandbox = \"{mode}\"\n{site}")).unwrap();
         let ended = run(eyewall().arg("check").arg(&file), b"");
         assert!(ended.code == 0 && ended.text().contains(shown), "{}", ended.text());
+    }
+}
+
+#[test]
+fn limits_languages_and_error_pages_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("eyewall.toml");
+    let text = "[server.limits]\nmemory = \"1G\"\nconnections = 2000\nconnections_per_listener = 1\nconnections_per_client = 100\n\
+                requests_per_second = 50\nrequest_burst = 200\ndeny = [\"192.0.2.0/24\"]\n\
+                [[site]]\norigins = [\"http://127.0.0.1:3000\"]\naccept_language = [\"en\", \"de\"]\n\
+                error_page = { 404 = \"/404.html\", 5xx = \"/5xx.html\" }\nintercept_errors = true\n\
+                [site.limits]\nrequests_per_second = 20\ntotal_requests_per_second = 2000\ntotal_request_burst = 5000\n\
+                allow = [\"10.0.0.0/8\"]\norigin_requests = 64\n";
+    std::fs::write(&file, text).unwrap();
+    let ended = run(eyewall().arg("check").arg(&file), b"");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    for line in [
+        "  clients    1 GiB of memory; 2,000 connections; 1 connection at each address; 100 connections for each client; \
+         50 requests a second from each client, 200 at once; no clients from 192.0.2.0/24\n",
+        "  languages  en, de\n",
+        "  clients    20 requests a second from each client, 20 at once; 2,000 requests a second from all clients together, \
+         5,000 at once; only clients from 10.0.0.0/8; 64 requests to the origins at once\n",
+        "  errors     404 /404.html, 5xx /5xx.html; also for errors that the origin sends\n",
+    ] {
+        assert!(ended.text().contains(line), "{line} in {}", ended.text());
     }
 }
 

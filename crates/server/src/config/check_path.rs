@@ -36,7 +36,7 @@ pub(super) fn folder(path: &Spanned<PathBuf>, what: &str, faults: &mut Vec<Fault
 pub(super) fn hint(error: &std::io::Error, usual: &str) -> String {
     if error.kind() == std::io::ErrorKind::PermissionDenied && sandbox::closed().is_some() {
         return format!(
-            "the sandbox of this process was closed when the server started, and may not include it: restart the server, or {usual}"
+            "this path may be outside of the sandbox, which was closed when the server started: restart the server, or {usual}"
         );
     }
     usual.to_owned()

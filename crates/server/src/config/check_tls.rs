@@ -136,7 +136,7 @@ fn warn_of(path: &Spanned<PathBuf>, identity: &Identity, faults: &mut Vec<Fault>
             days => counted(days, "day", "days"),
         };
         let hint = "renew it; the server reads the new file by itself";
-        let message = format!("this certificate ends in {left}");
+        let message = format!("this certificate expires in {left}");
         faults.push(Fault { is_logged: true, ..Fault::warning(path.span(), message, hint) });
     }
 }

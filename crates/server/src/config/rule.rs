@@ -30,7 +30,7 @@ pub struct Rule {
     ///
     /// Example: `["/blog/*", "*.html"]`
     pub path: Option<Spanned<Vec<PathGlob>>>,
-    /// The path begins with one of these.
+    /// The path begins with one of these texts: `/shop` also matches `/shopping`, and `/shop/` doesn't match `/shop`.
     ///
     /// Default: any
     ///

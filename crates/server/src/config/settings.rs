@@ -100,17 +100,16 @@ pub struct Server {
     ///
     /// Example: `["127.0.0.1", "10.0.0.0/8"]`
     pub trusted_proxies: Vec<Network>,
-    /// The sandbox of the process: which files it may open (Landlock), and which system calls it may make (seccomp). `"on"`
-    /// takes what the kernel has of both, and logs what is missing. With `"strict"` the server doesn't start unless the kernel
-    /// has both.
+    /// Restricts the files that the process may open (Landlock) and the system calls that it may make (seccomp). `"on"` uses as
+    /// much as the kernel supports, and logs what is missing. With `"strict"` the server doesn't start if anything is missing.
     ///
     /// Example: `"on"`
     pub sandbox: Sandbox,
-    /// Further folders that the process may read in its sandbox.
+    /// Further folders that the process may read in its sandbox, such as those of sites that you will add by a reload.
     ///
     /// Example: `["/srv/releases"]`
     pub sandbox_read: Vec<Spanned<PathBuf>>,
-    /// Further folders that the process and its commands may change.
+    /// Further folders that the process, and the commands that it runs, may read and change in the sandbox.
     ///
     /// Example: `["/var/lib/lego"]`
     pub sandbox_write: Vec<Spanned<PathBuf>>,
@@ -123,7 +122,7 @@ pub enum Sandbox {
     /// None.
     #[default]
     Off,
-    /// What the kernel has.
+    /// As much as the kernel supports.
     On,
     /// All, or the server doesn't start.
     Strict,
@@ -267,14 +266,14 @@ pub struct Limits {
     ///
     /// Example: `"1G"`
     pub memory: Option<Spanned<Size>>,
-    /// Connections that all clients together may have. At the limit, a new one waits, and Eyewall closes the one that has been
-    /// idle for longest.
+    /// Connections that all clients together may have. At the limit, a new connection waits, and Eyewall closes the one that has
+    /// been idle for longest.
     ///
     /// Default: any number
     ///
     /// Example: `20000`
     pub connections: Option<Within<16, 1_000_000>>,
-    /// The same for each address of `listen` and `listen_tls`.
+    /// Connections that each address of `listen` and `listen_tls` may have. At the limit, Eyewall does the same as for `connections`.
     ///
     /// Default: any number
     ///

@@ -112,7 +112,7 @@ impl Kept {
             if is_due && identity.ends_soon(now) {
                 *told = Some(now);
                 let (file, days) = (super::shown(&files.certificate), identity.days_left(now));
-                tracing::warn!(file, days, "the certificate ends soon; renew it (logged once a day)");
+                tracing::warn!(file, days, "the certificate expires soon; renew it (logged once a day)");
             }
         }
     }
