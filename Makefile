@@ -31,7 +31,7 @@ export EYEWALL_TRACES
 endif
 
 # The groups of scripts/packages that `make test`, `make soak` and `make cache-tests` use. `make packages ARGS=bench` adds the benchmark's.
-PACKAGES := build soak c perl perl-tests php python cache-tests reference sites
+PACKAGES := build fleet soak c perl perl-tests php python cache-tests reference sites
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # The fuzz targets are a workspace of their own.

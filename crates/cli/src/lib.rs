@@ -95,6 +95,7 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Export(export) => tools::export::run(volume::named(cache)?, export),
         Verb::Import(import) => tools::import::run(volume::named(cache)?, import),
         Verb::Serve(serve) => serve::run(cache, serve),
+        Verb::Fleet(fleet) => tools::fleet::run(fleet),
         Verb::Reload(reload) => tools::reload::run(reload),
         Verb::Upgrade(upgrade) => tools::upgrade::run(upgrade),
         Verb::Check(check) => tools::check::run(check),

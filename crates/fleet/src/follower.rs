@@ -76,6 +76,8 @@ pub struct Follower {
     /// Until when a node that has just started waits for its first state before it counts as blind.
     patient_until_ms: u64,
     softened_ms: Option<u64>,
+    /// The next line belongs to another log. If the next state doesn't say why, it is a gap, too: otherwise the node would wait forever.
+    is_elsewhere: bool,
     gaps: u64,
 }
 
@@ -97,6 +99,7 @@ impl Follower {
             confirmed_ms: None,
             patient_until_ms,
             softened_ms: None,
+            is_elsewhere: false,
             gaps: 0,
         }
     }
@@ -111,7 +114,7 @@ impl Follower {
         self.place.as_ref().map_or(0, |place| place.number)
     }
 
-    /// How often it has met a gap, the start with an unknown volume included.
+    /// How often it has met a gap. The start with a volume that has no place yet isn't counted.
     pub fn gaps(&self) -> u64 {
         self.gaps
     }
@@ -149,6 +152,7 @@ impl Follower {
 
     /// A purge could not be applied. The next state makes everything stale.
     pub fn could_not_apply(&mut self) {
+        self.gaps += 1;
         self.place = None;
         self.waiting.clear();
     }
@@ -167,6 +171,7 @@ impl Follower {
             Some(_) => return vec![Action::Ask],
         };
         self.asked_ms = state.asked_ms;
+        self.is_elsewhere &= gap.is_none() && state.about != self.number();
         match (&mut self.place, gap) {
             (Some(place), None) => {
                 place.reign = state.reign.clone();
@@ -174,7 +179,7 @@ impl Follower {
                 Vec::new()
             }
             (_, gap) => {
-                self.gaps += 1;
+                self.gaps += u64::from(gap != Some(Gap::NoPlace));
                 self.waiting.clear();
                 self.place = Some(Place {
                     reign: state.reign.clone(),
@@ -196,7 +201,10 @@ impl Follower {
             Some(Gap::Shorter)
         } else if state.head > place.number && state.next != Some(place.number + 1) {
             Some(Gap::Trimmed)
-        } else if is_same_line == Some(false) || is_same_line.is_none() && state.reign != place.reign {
+        } else if self.is_elsewhere
+            || is_same_line == Some(false)
+            || is_same_line.is_none() && state.reign != place.reign
+        {
             Some(Gap::OtherHistory)
         } else {
             None
@@ -213,9 +221,11 @@ impl Follower {
             }
             let follows = line.number == place.number + 1 && line.before == place.written_in;
             if !follows || line.reign != place.reign && !self.settings.is_durable {
+                self.is_elsewhere |= line.number == place.number + 1;
                 actions.push(Action::Ask);
                 break;
             }
+            self.is_elsewhere = false;
             (place.number, place.written_in) = (line.number, line.reign.clone());
             actions.push(Action::Apply(line));
             self.confirm_waiting();

@@ -1,6 +1,7 @@
 //! Stored responses and those on their way into the volume: the state that all front doors of a volume share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -44,6 +45,8 @@ pub struct Pages {
     pub(crate) recent_purges: RecentPurges,
     /// The compressed forms that were asked for recently, by key and version.
     pub(crate) asked_forms: Arc<RecentKeys>,
+    /// In milliseconds since 1970. It only grows, and a reader may see it late: a soft purge of everything follows each change.
+    softened_before_ms: AtomicU64,
 }
 
 /// What decides how long a response is kept.
@@ -67,7 +70,19 @@ impl Pages {
             unstorable,
             recent_purges: RecentPurges::default(),
             asked_forms: Arc::new(RecentKeys::new(Some(FORM_ASKED_FOR))),
+            softened_before_ms: AtomicU64::new(0),
         }
+    }
+
+    /// From now on, no response that arrived before this time (in milliseconds since 1970) is sent stale while it is revalidated. Call it
+    /// before a soft purge of everything that stands for purges which may have been hard.
+    pub fn soften_before(&self, time_ms: u64) {
+        self.softened_before_ms.fetch_max(time_ms, Ordering::SeqCst);
+    }
+
+    /// The latest time of [`Pages::soften_before`].
+    pub fn softened_before(&self) -> u64 {
+        self.softened_before_ms.load(Ordering::SeqCst)
     }
 
     /// The number of running requests that others wait for.

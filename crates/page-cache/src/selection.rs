@@ -62,7 +62,7 @@ impl Pages {
             LookupResult::Nothing => return Selection::Nothing,
         };
         if found.head.kind != Kind::VaryIndex {
-            let stored = Stored::new(key, key.to_vec(), found, now);
+            let stored = Stored::new(key, key.to_vec(), found, now).map(|stored| self.softened(stored));
             return stored.map_or(Selection::Nothing, |stored| Selection::Stored(Box::new(stored)));
         }
         match VaryIndex::decode(found.bytes()) {
@@ -115,7 +115,15 @@ impl Pages {
     /// The response under a key, which belongs to this address or to a variant of it.
     pub async fn stored(&self, look: Look, address: &[u8], key: Vec<u8>, now: SystemTime) -> Option<Stored> {
         let found = self.look(look, &key).await.found()?;
-        Stored::new(address, key, found, now)
+        Stored::new(address, key, found, now).map(|stored| self.softened(stored))
+    }
+
+    /// After a soft purge that may stand for a hard one, a response isn't sent while it is revalidated.
+    fn softened(&self, mut stored: Stored) -> Stored {
+        if stored.found.is_stale && stored.terms.received_ms <= self.softened_before() {
+            stored.terms.stale_while_revalidate_seconds = 0;
+        }
+        stored
     }
 
     /// Looks up a key. Another thread reads bytes that aren't in memory: the threads of an event loop don't wait for storage.

@@ -93,6 +93,9 @@ pub enum Verb {
     /// Let a running server start its program again, and hand over to it, without losing a request
     #[command(after_help = serve::UPGRADE_AFTER_HELP)]
     Upgrade(RunningServer),
+    /// Show the nodes of a server's fleet: how far they are behind the purge log, and whether they are cut off from it
+    #[command(after_help = serve::FLEET_AFTER_HELP)]
+    Fleet(RunningServer),
     /// Check a configuration file of the server, and show its effect; exit 2 if it has mistakes
     #[command(after_help = serve::CHECK_AFTER_HELP)]
     Check(Check),

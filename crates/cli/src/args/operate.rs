@@ -98,6 +98,9 @@ pub struct Purge {
     /// Make the entries stale instead of removing them; they may be used until they are replaced or their stale time ends
     #[arg(long)]
     pub soft: bool,
+    /// Wait until all live nodes of the server's fleet have applied the purge; needs --server
+    #[arg(long, requires = "server")]
+    pub wait: bool,
     /// Sweep after the purge, to free the bytes now
     #[arg(long)]
     pub sweep: bool,

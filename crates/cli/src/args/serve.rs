@@ -41,6 +41,11 @@ A change of `sandbox` needs a restart. `reload` names those that differ.
 
 SIGHUP to the server does the same; its log says how it ended.";
 
+pub(super) const FLEET_AFTER_HELP: &str = "\
+A node is a process of `eyewall serve` with a [fleet] in its configuration. The list has all nodes that are live, and those that \
+ended in the last ten minutes. A node that is blind is cut off from the purge log, and revalidates stored responses. If the \
+server can't reach the purge log, it knows only about itself.";
+
 pub(super) const UPGRADE_AFTER_HELP: &str = "\
 The running process starts the program that now has its path, with the same command line. The new process gets the listening \
 sockets, reads the configuration, and works on the same volume. When it accepts connections, the old one accepts no more, \
@@ -164,7 +169,7 @@ impl From<SandboxMode> for Sandbox {
     }
 }
 
-/// `eyewall reload` and `eyewall upgrade`
+/// `eyewall reload`, `eyewall upgrade` and `eyewall fleet`
 #[derive(Debug, Args)]
 pub struct RunningServer {
     /// Ask this running server: the path of its socket, or `http://127.0.0.1:PORT`

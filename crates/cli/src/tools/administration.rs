@@ -24,7 +24,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// The timeout of a reload and of an upgrade: longer than the server gives its successor.
 const ORDER_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// A request with a body of JSON.
+/// A request: a POST with a body of JSON, or a GET if the body is null.
 pub(super) struct Post {
     pub(super) path: &'static str,
     pub(super) body: Value,
@@ -56,7 +56,15 @@ pub(super) fn ask(
 
 /// Sends a request without content, and reads the response.
 pub(super) fn order<T: DeserializeOwned>(running: &RunningServer, path: &'static str) -> Result<T, Error> {
-    let post = Post { path, body: json!({}) };
+    order_with(running, Post { path, body: json!({}) })
+}
+
+/// Asks for the state of something.
+pub(super) fn look<T: DeserializeOwned>(running: &RunningServer, path: &'static str) -> Result<T, Error> {
+    order_with(running, Post { path, body: Value::Null })
+}
+
+fn order_with<T: DeserializeOwned>(running: &RunningServer, post: Post) -> Result<T, Error> {
     let bodies = ask(&running.server, running.token_file.as_deref(), &[post], ORDER_TIMEOUT)?;
     let malformed =
         |source: serde_json::Error| Error::NoServer { server: running.server.to_string(), source: source.into() };
@@ -112,8 +120,9 @@ async fn exchange(
         ServerPlace::Socket(_) => "localhost",
         ServerPlace::Address(authority) => authority,
     };
-    let mut request = Request::new(Full::from(post.body.to_string()));
-    *request.method_mut() = Method::POST;
+    let is_get = post.body.is_null();
+    let mut request = Request::new(if is_get { Full::default() } else { Full::from(post.body.to_string()) });
+    *request.method_mut() = if is_get { Method::GET } else { Method::POST };
     *request.uri_mut() = http::Uri::from_static(post.path);
     let fields = request.headers_mut();
     fields.insert(HOST, HeaderValue::from_str(host).map_err(io::Error::other)?);

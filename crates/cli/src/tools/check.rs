@@ -146,6 +146,17 @@ fn server(paper: &mut Paper, config: &Config) {
     let token = server.purge_token_file.as_ref().map(|_| "with a token".to_owned());
     let ways: Vec<String> = networks.into_iter().chain(token).collect();
     paper.line("PURGE", &if ways.is_empty() { "closed".to_owned() } else { ways.join(", or ") });
+    fleet(paper, config);
+}
+
+fn fleet(paper: &mut Paper, config: &Config) {
+    if let Some(fleet) = config.fleet.as_ref().map(Spanned::get_ref) {
+        let servers = list(fleet.redis.iter().map(Spanned::get_ref));
+        paper.line(
+            "fleet",
+            &format!("{} at {servers}, blind after {}", fleet.name.0, units::duration(fleet.max_blind.get_ref().0)),
+        );
+    }
 }
 
 fn listener(server: &Server, address: &ListenAddress, scheme: &str) -> String {

@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod create;
 mod entry;
 pub(crate) mod export;
+pub(crate) mod fleet;
 pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod list;

@@ -20,24 +20,33 @@ struct Report {
     kind: String,
     purged: Vec<Value>,
     purge_overflows: u64,
+    /// What the fleet's purge log says of the last request; it covers those before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet: Option<Value>,
 }
 
 pub(crate) fn run(server: &ServerPlace, purge: &Purge) -> Result<Outcome, Error> {
-    let posts: Vec<Post> = purge_requests(purge).into_iter().map(|body| Post { path: "/purge", body }).collect();
+    let path = if purge.wait { "/purge?wait=applied" } else { "/purge" };
+    let posts: Vec<Post> = purge_requests(purge).into_iter().map(|body| Post { path, body }).collect();
     let no_report = |source: serde_json::Error| Error::NoServer { server: server.to_string(), source: source.into() };
-    let mut report = Report { kind: String::new(), purged: Vec::new(), purge_overflows: 0 };
+    let mut report = Report { kind: String::new(), purged: Vec::new(), purge_overflows: 0, fleet: None };
     for body in ask(server, purge.token_file.as_deref(), &posts, TIMEOUT)? {
         let part: Report = serde_json::from_slice(&body).map_err(no_report)?;
         report.kind = part.kind;
         report.purged.extend(part.purged);
         report.purge_overflows += part.purge_overflows;
+        report.fleet = part.fleet;
     }
     warn_of_overflows(report.purge_overflows);
     if purge.json {
         output::json_to_stdout(&report)?;
     } else {
         output::text_to_stdout(|stdout| {
-            report.purged.iter().try_for_each(|purged| writeln!(stdout, "{}", in_words(purged, purge.soft)))
+            report.purged.iter().try_for_each(|purged| writeln!(stdout, "{}", in_words(purged, purge.soft)))?;
+            match report.fleet {
+                Some(_) if purge.wait => writeln!(stdout, "applied by all live nodes of the fleet"),
+                _ => Ok(()),
+            }
         })?;
     }
     Ok(Outcome::Done)

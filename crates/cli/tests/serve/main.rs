@@ -26,6 +26,7 @@ mod descriptors;
 mod error_pages;
 mod fast_path;
 mod files;
+mod fleet;
 mod fragments;
 mod head;
 mod hop_by_hop;

@@ -95,6 +95,15 @@ fn a_line_of_another_log_is_not_applied() {
 }
 
 #[test]
+fn a_line_that_no_state_explains_is_a_gap() {
+    let mut follower = follower(false, Some(place("a", 5, "a")));
+    assert_eq!(follower.lines([line(6, "a", "x")]), [Action::Ask]);
+    assert_eq!(follower.state(state(1, 4, "a", 6)), [], "the answer is about another line");
+    assert_eq!(follower.state(state(2, 5, "a", 6)), [Action::SoftenAll(Some(Gap::OtherHistory))]);
+    assert_eq!(follower.state(state(3, 6, "a", 6)), []);
+}
+
+#[test]
 fn a_blind_node_softens_again_and_again() {
     let mut follower = follower(false, Some(place("a", 5, "a")));
     assert!(follower.tick(99).is_empty() && !follower.is_ready());

@@ -10,13 +10,16 @@ use super::check_path::{file, folder, has_folder};
 use super::listen::ListenAddress;
 use super::problem::Fault;
 use super::settings::{Admin, CACHE_SIZE_DEFAULT, Server, Settings, Volume};
-use super::{check_site, check_tls, memory, site};
+use super::{check_site, check_tls, fleet, memory, site};
 use crate::units;
 
 /// Reports all mistakes.
 pub(super) fn settings(settings: &Settings, faults: &mut Vec<Fault>) {
     server(&settings.server, faults);
     cache(&settings.cache, faults);
+    if let Some(found) = &settings.fleet {
+        fleet::check(found, faults);
+    }
     if settings.site.is_empty() {
         let hint = "add a table [[site]] with `origins` or a `root`";
         faults.push(Fault::absence(0..0, "there is no site to serve", hint));

@@ -7,6 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::compression::SiteCompression;
+use super::fleet::Fleet;
 use super::origin::{Health, OriginSettings, Tls};
 use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::{RULE_KEYS, Rule};
@@ -73,6 +74,7 @@ fn keys() -> BTreeSet<(String, String)> {
         ("[server.tls]", keys_of::<ServerTls>()),
         ("[server.acme]", keys_of::<Acme>()),
         ("[cache]", keys_of::<Volume>()),
+        ("[fleet]", keys_of::<Fleet>()),
         ("[[site]]", keys_of::<Site>()),
         ("[site.tls]", keys_of::<CertificateFiles>()),
         ("[site.origin]", keys_of::<OriginSettings>()),
@@ -118,7 +120,7 @@ fn each_key_is_documented_and_no_other() {
     let missing: Vec<_> = keys.difference(&documented).collect();
     let unknown: Vec<_> = documented.difference(&keys).collect();
     assert!(missing.is_empty() && unknown.is_empty(), "not documented: {missing:?}; no keys: {unknown:?}");
-    assert_eq!(keys_of::<Settings>(), ["server", "cache", "site"]);
+    assert_eq!(keys_of::<Settings>(), ["server", "cache", "fleet", "site"]);
 }
 
 #[test]
@@ -191,7 +193,7 @@ fn messages_about_wrong_types_have_no_words_of_the_program() {
         "char",
     ];
     let mut all: Vec<(String, String)> =
-        ["server", "cache", "site"].map(|name| (String::new(), name.to_owned())).into_iter().collect();
+        ["server", "cache", "fleet", "site"].map(|name| (String::new(), name.to_owned())).into_iter().collect();
     all.extend(keys().into_iter().map(|(table, name)| (format!("{table}\n"), name)));
     for name in ["access_log", "limits", "admin", "tls", "acme"] {
         all.push(("[server]\n".to_owned(), name.to_owned()));

@@ -20,6 +20,7 @@ mod check_rewrite;
 mod check_site;
 mod check_tls;
 pub mod compression;
+pub mod fleet;
 pub mod language;
 pub mod listen;
 pub(crate) mod memory;
@@ -57,6 +58,9 @@ pub struct Config {
     pub server: Server,
     /// The volume.
     pub cache: Volume,
+    /// The purge log that the server shares with others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<Spanned<fleet::Fleet>>,
     /// The sites, in the order of the file. The rules of a preset come before those of the site.
     #[serde(rename = "site")]
     pub sites: Vec<Site>,
@@ -137,14 +141,14 @@ impl Config {
         let mut faults = expand_presets(&mut settings);
         check::settings(&settings, &mut faults);
         let has_tls = settings.site.iter().any(|site| site.get_ref().tls.is_some());
-        let Settings { mut server, cache, site } = settings;
+        let Settings { mut server, cache, fleet, site } = settings;
         server.complete(has_tls);
         let mut sites: Vec<site::Site> = site.into_iter().map(Spanned::into_inner).collect();
         for site in sites.iter_mut().filter(|site| site.hsts.is_some()) {
             // Browsers follow the first of several fields, so the origin's must not be there.
             site.cache.strip_response.push(names::FieldName(STRICT_TRANSPORT_SECURITY));
         }
-        (Self { server, cache, sites, warnings: Vec::new() }, faults)
+        (Self { server, cache, fleet, sites, warnings: Vec::new() }, faults)
     }
 }
 

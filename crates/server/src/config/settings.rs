@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::fleet::Fleet;
 use super::listen::{ListenAddress, SocketMode};
 use super::names::Network;
 use super::site::Site;
@@ -27,6 +28,8 @@ pub struct Settings {
     pub server: Server,
     /// The volume.
     pub cache: Volume,
+    /// The purge log that this server shares with others. Without it, purges stay here.
+    pub fleet: Option<Spanned<Fleet>>,
     /// The sites, by host.
     pub site: Vec<Spanned<Site>>,
 }

@@ -71,6 +71,9 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// A file for the fleet can't be used.
+    #[error("can't read a file of [fleet]: {0}")]
+    Fleet(#[source] io::Error),
     /// The TLS library refuses our settings.
     #[error("can't set up TLS: {0}")]
     Https(#[from] rustls::Error),

@@ -13,6 +13,7 @@
 //! admission/  limits: connections, rates, networks, requests to origins
 //! reload      another configuration in the same process     upgrade/   another process takes over     supervisor   systemd
 //! tls/        certificates for HTTPS, redirects to it
+//! fleet/      a thread that follows the purge log of other servers
 //! upkeep      a thread for the upkeep of the volume
 //! admin/      purges and status, for operators
 //! ```
@@ -34,6 +35,7 @@ mod error;
 mod error_pages;
 mod fields;
 mod files;
+mod fleet;
 mod handle;
 mod interim;
 mod listen;

@@ -31,8 +31,8 @@ use crate::serve::error::Error;
 pub(crate) type Source = Box<dyn Fn() -> Result<Config, Vec<Problem>> + Send + Sync>;
 
 /// The settings that need another process. A name without a dot is a whole table.
-const FIXED: [&str; 6] =
-    ["cache", "server.workers", "server.socket_mode", "server.admin", "server.access_log", "server.sandbox"];
+const FIXED: [&str; 7] =
+    ["cache", "fleet", "server.workers", "server.socket_mode", "server.admin", "server.access_log", "server.sandbox"];
 
 /// What a reload has done.
 #[derive(Debug, Clone, Serialize)]
@@ -150,6 +150,7 @@ impl Reloader {
 fn keep_fixed(running: &Config, wanted: &mut Config) -> Vec<String> {
     let (old, new) = (tree(running), tree(wanted));
     wanted.cache.clone_from(&running.cache);
+    wanted.fleet.clone_from(&running.fleet);
     wanted.server.workers = running.server.workers;
     wanted.server.socket_mode = running.server.socket_mode;
     wanted.server.admin.clone_from(&running.server.admin);

@@ -136,6 +136,12 @@ fn of_system() -> Vec<Place> {
 fn needs(config: &Config) -> Vec<Need> {
     let mut needs = Vec::new();
     of_server(&config.server, &mut needs);
+    if let Some(fleet) = config.fleet.as_ref().map(Spanned::get_ref) {
+        let files = [("fleet.password_file", &fleet.password_file), ("fleet.ca_file", &fleet.ca_file)];
+        for (setting, path) in files {
+            needs.extend(path.as_ref().map(|path| Need::file(setting, path.get_ref(), Access::Read)));
+        }
+    }
     if let Some(path) = &config.cache.path {
         needs.push(Need::file("cache.path", path.get_ref(), Access::Write));
         if config.cache.tier.is_some() {

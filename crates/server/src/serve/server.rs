@@ -11,6 +11,7 @@ use toml::Spanned;
 
 use super::admin::Admin;
 use super::error::Error;
+use super::fleet::{Fleet, FleetThread};
 use super::handle::Handle;
 use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers, https_port};
 use super::log::Log;
@@ -47,8 +48,9 @@ pub struct Server {
     cache: Cache,
     admin: Option<String>,
     handle: Handle,
-    /// In the order in which they end: connections, the volume's upkeep, and the log after its last line.
+    /// In the order in which they end: connections, the fleet, the volume's upkeep, and the log after its last line.
     listening: Listening,
+    _fleet: Option<FleetThread>,
     _upkeep: Upkeep,
     _log: Option<Log>,
 }
@@ -178,7 +180,9 @@ impl Builder {
         let places = ListenPlace::all(&config.server);
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let (fleet, orders) = config.fleet.as_ref().map(|_| Fleet::new()).unzip();
         let mut shared = Shared::new(config, &cache, clock)?;
+        shared.fleet = fleet;
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
         let server = &config.server;
         let binding = Binding::of(server, workers);
@@ -199,11 +203,15 @@ impl Builder {
         let place = admin.as_ref().map(Admin::place);
         let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
         let lines = log.as_ref().map(Log::lines);
+        let follow =
+            |(settings, orders): (&Spanned<_>, _)| FleetThread::start(settings.get_ref(), orders, &reloader, &cache);
+        let fleet = config.fleet.as_ref().zip(orders).map(follow).transpose()?;
         let upkeep = Upkeep::start(store, config.cache.scrub.0)?;
         let listening = Listening::start(beginnings, &upgrader, admin, lines.as_ref(), &handle, self.handles_signals)?;
         upgrader.own_files();
         config.log_warnings();
-        let server = Server { admin: place, cache, handle, listening, _upkeep: upkeep, _log: log, reloader };
+        let server =
+            Server { admin: place, cache, handle, listening, _fleet: fleet, _upkeep: upkeep, _log: log, reloader };
         Ok((server, has_admin))
     }
 

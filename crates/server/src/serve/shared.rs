@@ -19,6 +19,7 @@ use toml::Spanned;
 use super::admission::Admission;
 use super::error::Error;
 use super::files::{self, Files};
+use super::fleet::Fleet;
 use super::origin::{OriginSite, Settings};
 use super::tls::{self, CertificateStatus, Tls, policy};
 use super::token::Token;
@@ -52,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) certificate_groups: Vec<Option<usize>>,
     /// The port for redirects to HTTPS, once it is bound.
     pub(crate) https_port: Option<u16>,
+    /// The fleet, if the server belongs to one. The same one for all configurations of a server.
+    pub(crate) fleet: Option<Arc<Fleet>>,
     /// The clock of certificates and of the keys of session tickets.
     clock: Arc<dyn Clock>,
 }
@@ -91,7 +94,8 @@ impl Shared {
     /// As [`Shared::new`].
     pub(crate) fn renewed(&self, config: Config) -> Result<Self, Error> {
         let (files, pages, clock) = (self.files.clone(), Arc::clone(&self.pages), Arc::clone(&self.clock));
-        Self::with(config, files, pages, clock, (self.admission.as_ref(), &self.sites))
+        let shared = Self::with(config, files, pages, clock, (self.admission.as_ref(), &self.sites))?;
+        Ok(Self { fleet: self.fleet.clone(), ..shared })
     }
 
     fn with(
@@ -127,6 +131,7 @@ impl Shared {
             stale_when_unreachable,
             tls: None,
             https_port: None,
+            fleet: None,
             clock,
         })
     }

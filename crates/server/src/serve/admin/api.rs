@@ -16,7 +16,7 @@ use super::purge_request;
 use super::status::Status;
 use crate::serve::body::Body;
 use crate::serve::error::Error;
-use crate::serve::purge::purge;
+use crate::serve::purge::{PurgeRequest, purge};
 use crate::serve::reply;
 use crate::serve::shared::Shared;
 use crate::serve::upgrade::Upgrader;
@@ -76,23 +76,27 @@ impl Api {
         let shared = self.upgrader.reloader.shared();
         admit(&shared, &parts)?;
         match (parts.uri.path(), parts.method) {
-            ("/purge", Method::POST) => self.purge(&shared, body).await,
+            ("/purge", Method::POST) => {
+                let waits = waits(parts.uri.query())?;
+                self.purge(&shared, body, waits).await
+            }
             ("/reload", Method::POST) => self.reload().await,
             ("/upgrade", Method::POST) => self.upgrade().await,
             ("/purge" | "/reload" | "/upgrade", _) => Err(Refusal::not_allowed("POST")),
             ("/status", Method::GET | Method::HEAD) => self.status(shared).await,
-            ("/status", _) => Err(Refusal::not_allowed("GET, HEAD")),
+            ("/fleet", Method::GET | Method::HEAD) => fleet(&shared).await,
+            ("/status" | "/fleet", _) => Err(Refusal::not_allowed("GET, HEAD")),
             _ => Err(Refusal::new(
                 StatusCode::NOT_FOUND,
-                "the addresses are POST /purge, POST /reload, POST /upgrade and GET /status",
+                "the addresses are POST /purge, POST /reload, POST /upgrade, GET /status and GET /fleet",
             )),
         }
     }
 
-    async fn purge(&self, shared: &Arc<Shared>, body: Incoming) -> Result<Response<Body>, Refusal> {
+    async fn purge(&self, shared: &Arc<Shared>, body: Incoming, waits: bool) -> Result<Response<Body>, Refusal> {
         let body = whole(body).await?;
         let purge_request = purge_request::read(&body).map_err(|words| Refusal::new(StatusCode::BAD_REQUEST, words))?;
-        match purge(shared, purge_request).await {
+        match purge(shared, PurgeRequest { waits, ..purge_request }).await {
             Ok(report) => Ok(reply::json(StatusCode::OK, &report)),
             Err(error) => Err(Refusal::new(error.status(), error.to_string())),
         }
@@ -124,6 +128,24 @@ impl Api {
             Err(_) => {
                 Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request failed; the server's log says why"))
             }
+        }
+    }
+}
+
+/// Whether a purge waits for the nodes of the fleet.
+fn waits(query: Option<&str>) -> Result<bool, Refusal> {
+    match query {
+        None | Some("" | "wait=written") => Ok(false),
+        Some("wait=applied") => Ok(true),
+        Some(_) => Err(Refusal::new(StatusCode::BAD_REQUEST, "the query may be `wait=written` or `wait=applied`")),
+    }
+}
+
+async fn fleet(shared: &Shared) -> Result<Response<Body>, Refusal> {
+    match &shared.fleet {
+        Some(fleet) => Ok(reply::json(StatusCode::OK, &fleet.status().await)),
+        None => {
+            Err(Refusal::new(StatusCode::NOT_FOUND, "this server has no fleet; [fleet] of its configuration names one"))
         }
     }
 }

@@ -6,6 +6,7 @@
 //!     POST /purge    a purge request in JSON                                                            purge_request
 //!     POST /upgrade  starts another process, which takes over
 //!     POST /reload   puts the configuration file in force that is there now
+//!     GET  /fleet    how the nodes of the fleet are doing
 //!     GET  /status   how the server and its volume are doing                                        status
 //! ```
 //! It runs on the thread that waits for signals, so it answers even if the workers are busy. A refusal is `{"error": words}`.

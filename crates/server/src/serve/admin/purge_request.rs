@@ -57,7 +57,7 @@ pub(super) fn read(body: &[u8]) -> Result<PurgeRequest, String> {
     if subjects.is_empty() {
         return Err(format!("the list of subjects is empty; {EXAMPLES}"));
     }
-    Ok(PurgeRequest { subjects, kind, counts: purge.count })
+    Ok(PurgeRequest { subjects, kind, counts: purge.count, waits: false })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use eyewall::{Cache, Stats};
 use serde::Serialize;
 
 use crate::sandbox::{self, Closed};
+use crate::serve::fleet::Seen;
 use crate::serve::shared::{Shared, SharedSite};
 use crate::serve::tls::CertificateStatus;
 use crate::warnings;
@@ -21,6 +22,9 @@ pub(super) struct Status {
     sites: Vec<SiteStatus>,
     /// Responses of origins that other requests wait for, or that are being stored.
     flights: usize,
+    /// How this node of the fleet is doing, if there is a fleet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet: Option<Seen>,
     /// The output of `eyewall stat --json`.
     volume: Volume,
 }
@@ -62,6 +66,7 @@ impl Status {
                 .map(|(number, site)| SiteStatus::of(site, shared.certificates(number)))
                 .collect(),
             flights: shared.pages.in_flight(),
+            fleet: shared.fleet.as_ref().map(|fleet| fleet.seen()),
             volume: Volume::of(cache)?,
         })
     }

@@ -7,6 +7,7 @@
 //! | `PURGE /path` | the address, with all variants |
 //! | with `Xkey`, `Surrogate-Key` or another of the `TAG_FIELDS` | entries with one of these tags, of the site of the host |
 //! | with `X-Purge-Method: regex`, or of a path that ends with `.*` | addresses with this beginning |
+//! | with `X-Purge-Wait: applied` | the same, answered when all nodes of the fleet have applied it |
 //! | with `Fastly-Soft-Purge: 1` or `X-Soft-Purge: 1` | the same, softly |
 //!
 //! Plugins for blogs send `X-Purge-Method`, and `/.*` for all of a host. They accept only 200 as success, so Eyewall answers 200
@@ -35,6 +36,8 @@ const SOFT_FIELDS: [&str; 2] = ["fastly-soft-purge", "x-soft-purge"];
 /// Fields by which proxies name their client.
 const PROXY_FIELDS: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
 const METHOD_FIELD: &str = "x-purge-method";
+/// It asks to wait for the fleet.
+const WAIT_FIELD: &str = "x-purge-wait";
 /// The end of a pattern for a beginning.
 const ENDS: [&str; 2] = [".*", "(.*)"];
 /// Special characters of regular expressions. The dot is missing: in a path it hardly ever means "any character".
@@ -110,7 +113,12 @@ fn purge_request(request: &Parts) -> Result<PurgeRequest, String> {
         Some(tags) => tags.into_iter().map(|tag| Subject::Tag { tag, host: Some(authority.clone()) }).collect(),
         None => vec![subject(request, &authority)?],
     };
-    Ok(PurgeRequest { subjects, kind, counts: false })
+    let waits = match request.headers.get(WAIT_FIELD).map(HeaderValue::as_bytes) {
+        None | Some(b"written") => false,
+        Some(b"applied") => true,
+        Some(_) => return Err("`X-Purge-Wait` must be written or applied".to_owned()),
+    };
+    Ok(PurgeRequest { subjects, kind, counts: false, waits })
 }
 
 fn is_soft(fields: &HeaderMap) -> bool {
@@ -193,6 +201,13 @@ mod tests {
         let found = subjects("/a", &[("Surrogate-Key", "one two"), ("xkey", "three,four, five")]);
         assert_eq!(found, ["three", "four", "five", "one", "two"].map(tag));
         assert!(parsed("/a", &[("xkey", " ")]).is_err());
+    }
+
+    #[test]
+    fn a_field_makes_it_wait() {
+        let waits = |value| parsed("/a", &[("X-Purge-Wait", value)]).map(|parsed| parsed.waits);
+        assert_eq!((waits("applied"), waits("written")), (Ok(true), Ok(false)));
+        assert!(waits("yes").is_err() && !parsed("/a", &[]).unwrap().waits);
     }
 
     #[test]

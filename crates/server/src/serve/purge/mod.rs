@@ -13,6 +13,7 @@
 //! Files of a root are never out of date, so a purge of addresses leaves them. A purge of everything removes them, too.
 
 mod count;
+mod line;
 pub(super) mod method;
 mod targets;
 
@@ -20,8 +21,9 @@ use std::sync::Arc;
 
 use eyewall::Purge as Kind;
 use http::StatusCode;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::fleet::{Appended, FleetError};
 use super::shared::Shared;
 use crate::key::KeyError;
 use targets::{Scope, Target};
@@ -33,10 +35,13 @@ pub(crate) struct PurgeRequest {
     pub(crate) kind: Kind,
     /// Whether to count the entries of each subject, which reads all entries.
     pub(crate) counts: bool,
+    /// Whether to wait until all nodes of the fleet have applied it.
+    pub(crate) waits: bool,
 }
 
 /// A subject, in the operator's words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Subject {
     /// An address, with all of its variants and further key parts.
     Url(String),
@@ -57,6 +62,9 @@ pub(crate) struct Report {
     purged: Vec<Purged>,
     /// How often the volume's tables were too small, so that more was purged than requested.
     purge_overflows: u64,
+    /// What the fleet's log says of it, if there is a fleet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet: Option<Appended>,
 }
 
 /// One subject, and its result.
@@ -106,6 +114,8 @@ pub(crate) enum PurgeError {
     Volume(#[from] eyewall::Error),
     #[error("the purge failed; the server's log says why")]
     BrokeOff,
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
 }
 
 impl PurgeError {
@@ -116,25 +126,36 @@ impl PurgeError {
                 StatusCode::BAD_REQUEST
             }
             Self::NoSite(_) => StatusCode::MISDIRECTED_REQUEST,
-            Self::Volume(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Volume(_) | Self::Fleet(FleetError::NotWritten(_)) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Fleet(FleetError::NotApplied(_)) => StatusCode::GATEWAY_TIMEOUT,
             Self::BrokeOff => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }
 
-/// Carries out a purge request, in a thread that may wait for locks.
+/// Carries out a purge request, in a thread that may wait for locks, and then sends it to the fleet. In this order, the fleet gets no wrong
+/// request, and the client sees no earlier response at this node.
 ///
 /// # Errors
-/// [`PurgeError`]. Nothing was purged, except with [`PurgeError::Volume`] and [`PurgeError::BrokeOff`].
+/// [`PurgeError`]. Nothing was purged, except with [`PurgeError::Volume`], [`PurgeError::BrokeOff`] and [`PurgeError::Fleet`].
 pub(crate) async fn purge(shared: &Arc<Shared>, purge_request: PurgeRequest) -> Result<Report, PurgeError> {
+    let fleet = shared.fleet.clone().map(|fleet| (fleet, purge_request.encode(), purge_request.waits));
     let shared = Arc::clone(shared);
     let purging = tokio::task::spawn_blocking(move || shared.purge(&purge_request));
     // The thread has logged its panic.
-    purging.await.unwrap_or(Err(PurgeError::BrokeOff))
+    let report = purging.await.unwrap_or(Err(PurgeError::BrokeOff))?;
+    match fleet {
+        Some((fleet, purge, waits)) => Ok(Report { fleet: Some(fleet.append(purge, waits).await?), ..report }),
+        None => Ok(report),
+    }
 }
 
 impl Shared {
-    fn purge(&self, purge_request: &PurgeRequest) -> Result<Report, PurgeError> {
+    /// Carries out a purge request at this node. It may wait for locks.
+    ///
+    /// # Errors
+    /// As [`purge`].
+    pub(super) fn purge(&self, purge_request: &PurgeRequest) -> Result<Report, PurgeError> {
         let scope = Scope::of(&self.config, &self.by_host);
         let targets: Vec<Target> =
             purge_request.subjects.iter().map(|subject| Target::of(&scope, subject)).collect::<Result<_, _>>()?;
@@ -154,7 +175,7 @@ impl Shared {
             Kind::Soft => "soft",
         };
         tracing::info!(kind, subjects = ?purge_request.subjects, "purged");
-        Ok(Report { kind, purged, purge_overflows: overflows()?.saturating_sub(before) })
+        Ok(Report { kind, purged, purge_overflows: overflows()?.saturating_sub(before), fleet: None })
     }
 }
 

@@ -1,0 +1,131 @@
+//! Purges of other nodes, applied to this one's volume, and the place of the volume in the log.
+//!
+//! The place is an entry of the volume: `eyewall:fleet:NAME`. So it is as old as the other entries, also in a copy of the file. If it was
+//! evicted, the next start makes everything stale.
+
+use std::sync::Arc;
+
+use eyewall::{Cache, Lookup, Purge, PutOptions};
+use eyewall_fleet::{Action, Gap, Line, Place};
+use eyewall_page_cache::store::PurgeTarget;
+use eyewall_region::clock;
+
+use crate::serve::purge::{PurgeError, PurgeRequest};
+use crate::serve::reload::Reloader;
+use crate::serve::shared::Shared;
+
+/// The purges of a node, on its volume. Its calls may wait.
+pub(super) struct Applier {
+    reloader: Arc<Reloader>,
+    cache: Cache,
+    key: String,
+    /// This process, whose purges are applied already.
+    process: String,
+}
+
+/// What became of some actions.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    /// A purge could not be applied.
+    pub(super) has_failed: bool,
+    /// A purge of another node was applied.
+    pub(super) has_purged: bool,
+    /// There was a gap that another connection may have caused.
+    pub(super) has_gap: bool,
+}
+
+impl Applier {
+    pub(super) fn new(reloader: &Arc<Reloader>, cache: &Cache, fleet: &str, process: String) -> Self {
+        let key = format!("eyewall:fleet:{fleet}");
+        Self { reloader: Arc::clone(reloader), cache: cache.clone(), key, process }
+    }
+
+    /// The place that was saved last, and the moment before which responses are not sent stale while they are revalidated.
+    pub(super) fn saved(&self) -> Option<Place> {
+        let found = match self.cache.lookup(&self.key) {
+            Ok(Lookup::Fresh(hit) | Lookup::Stale(hit)) => String::from_utf8(hit.value().to_vec()).ok()?,
+            _ => return None,
+        };
+        let (softened_ms, place) = found.split_once(' ')?;
+        self.reloader.shared().pages.soften_before(softened_ms.parse().ok()?);
+        Place::parse(place)
+    }
+
+    /// Saves the place.
+    pub(super) fn save(&self, place: &Place) {
+        let softened_ms = self.reloader.shared().pages.softened_before();
+        let text = format!("{softened_ms} {}", place.to_text());
+        // The look-up counts as a use, so that the entry stays.
+        if self.cache.get(&self.key).is_ok_and(|hit| hit.is_some_and(|hit| hit.value() == text.as_bytes())) {
+            return;
+        }
+        if let Err(error) = self.cache.put_with(&self.key, text, &PutOptions::new()) {
+            tracing::debug!(%error, "the place in the purge log could not be saved");
+        }
+    }
+
+    /// Carries out actions in their order, until one fails.
+    pub(super) fn carry_out(&self, actions: Vec<Action>) -> Applied {
+        let mut applied = Applied::default();
+        let shared = self.reloader.shared();
+        for action in actions {
+            let is_done = match action {
+                // The node itself does that.
+                Action::Ask => true,
+                Action::SoftenAll(gap) => {
+                    applied.has_gap |= gap.is_some_and(|gap| gap != Gap::NoPlace);
+                    soften(&shared, gap)
+                }
+                // It was applied before it was written.
+                Action::Apply(line) if line.purger == self.process => true,
+                Action::Apply(line) => {
+                    applied.has_purged = true;
+                    apply(&shared, &line)
+                }
+            };
+            if !is_done {
+                applied.has_failed = true;
+                break;
+            }
+        }
+        applied
+    }
+}
+
+/// Makes everything stale. False: the volume has failed to.
+fn soften(shared: &Shared, gap: Option<Gap>) -> bool {
+    shared.pages.soften_before(clock::wall_ms());
+    match gap {
+        Some(Gap::NoPlace) => tracing::info!("this volume follows the purge log of the fleet from now on"),
+        Some(gap) => {
+            let reason = gap.as_str();
+            tracing::warn!(reason, "purges may be missing: everything that is stored will be revalidated");
+        }
+        None => tracing::debug!("cut off from the purge log: everything that is stored will be revalidated"),
+    }
+    shared.pages.store.logged(shared.pages.store.purge(PurgeTarget::Everything, Purge::Soft)).is_some()
+}
+
+/// Applies the purge of a line. False: the volume has failed to.
+fn apply(shared: &Shared, line: &Line) -> bool {
+    let purge_request = match PurgeRequest::decode(&line.purge) {
+        Ok(purge_request) => purge_request,
+        Err(error) => {
+            // A later version may know more. To be safe, it counts as a gap.
+            tracing::warn!(line = line.number, %error, "the purge log has a line that this version can't read");
+            return false;
+        }
+    };
+    match shared.purge(&purge_request) {
+        Ok(_) => true,
+        Err(PurgeError::Volume(error)) => {
+            tracing::warn!(%error, "a purge of the fleet could not be applied");
+            false
+        }
+        Err(error) => {
+            // Another node has other sites.
+            tracing::debug!(line = line.number, %error, "a purge of the fleet has nothing to do with this node");
+            true
+        }
+    }
+}

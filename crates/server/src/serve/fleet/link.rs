@@ -1,0 +1,139 @@
+//! The connections to the log's server. When one breaks, both begin again, at the next server of the configuration.
+//!
+//! ```text
+//! node ──> Task: write these purges, ask, list the nodes ──> link ──> Event: answered, lines, lost ──> node
+//! ```
+
+use std::time::Duration;
+
+use eyewall_fleet::{Line, Ticket};
+use eyewall_region::clock;
+use redis::RedisError;
+use tokio::sync::{mpsc, watch};
+use toml::Spanned;
+
+use super::redis_log::{Access, Answer, Known, Question, Reads, Writes};
+use crate::config::fleet::RedisUrl;
+
+/// The pause after all servers have failed.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What the link has to do.
+#[derive(Debug)]
+pub(super) enum Task {
+    /// Write these purges, and ask about the last line that the node has applied.
+    Ask { purges: Vec<(Ticket, Vec<u8>)>, about: u64, said: String },
+    /// List the nodes.
+    Nodes,
+    /// Begin again.
+    Reconnect,
+}
+
+/// What happened on the link.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A server is there.
+    Connected(String),
+    Answered(Answer),
+    Nodes(Vec<Known>),
+    Lines(Vec<Line>),
+    /// The server is gone, or none is there.
+    Lost(String),
+}
+
+/// The link's end.
+pub(super) struct Link {
+    pub(super) access: Access,
+    pub(super) servers: Vec<Spanned<RedisUrl>>,
+    /// Names this node's process.
+    pub(super) process: String,
+    pub(super) live_for: Duration,
+    pub(super) tasks: mpsc::Receiver<Task>,
+    pub(super) events: mpsc::Sender<Event>,
+    /// The line after which to read. `None`: it isn't known yet.
+    pub(super) after: watch::Receiver<Option<u64>>,
+}
+
+impl Link {
+    /// Connects, again and again. It ends with the node.
+    pub(super) async fn run(mut self) {
+        loop {
+            for server in self.servers.clone() {
+                let lost = match self.access.connect(server.get_ref()).await {
+                    Ok((writes, reads)) => {
+                        // Tasks of an earlier connection are void: the node begins again with the event.
+                        while self.tasks.try_recv().is_ok() {}
+                        let connected = Event::Connected(server.get_ref().to_string());
+                        if self.events.send(connected).await.is_err() {
+                            return;
+                        }
+                        self.serve(writes, reads).await
+                    }
+                    Err(error) => Some(words(&error)),
+                };
+                let lost = lost.map(|words| format!("{}: {words}", server.get_ref()));
+                let Some(lost) = lost else { continue };
+                if self.events.send(Event::Lost(lost)).await.is_err() {
+                    return;
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Works until the connection is lost. Returns the reason; `None` if the node wanted it.
+    async fn serve(&mut self, mut writes: Writes, mut reads: Reads) -> Option<String> {
+        let (process, live_for, events) = (self.process.clone(), self.live_for, self.events.clone());
+        let writing = async {
+            while let Some(task) = self.tasks.recv().await {
+                let event = match task {
+                    Task::Reconnect => return None,
+                    Task::Nodes => writes.nodes().await.map(Event::Nodes),
+                    Task::Ask { purges, about, said } => {
+                        let asked_ms = clock::since_boot_ms();
+                        let question = Question { asked_ms, about, process: &process, said: &said, live_for };
+                        writes.write(&purges, question).await.map(Event::Answered)
+                    }
+                };
+                match event {
+                    Ok(event) => events.send(event).await.ok()?,
+                    Err(error) => return Some(words(&error)),
+                }
+            }
+            None
+        };
+        let mut after = self.after.clone();
+        let reading = async {
+            loop {
+                let Some(number) = *after.borrow_and_update() else {
+                    if after.changed().await.is_err() {
+                        return None;
+                    }
+                    continue;
+                };
+                match reads.lines_after(number).await {
+                    Ok(lines) if lines.is_empty() => {}
+                    Ok(lines) => {
+                        // The node tells when it has applied them, also if its place stays the same.
+                        if events.send(Event::Lines(lines)).await.is_err() || after.changed().await.is_err() {
+                            return None;
+                        }
+                    }
+                    Err(error) => return Some(words(&error)),
+                }
+            }
+        };
+        tokio::select! {
+            lost = writing => lost,
+            lost = reading => lost,
+        }
+    }
+}
+
+/// An error of Redis as an operator knows it.
+fn words(error: &RedisError) -> String {
+    match error.code() {
+        Some("READONLY") => "it is a replica, which can't be written to".to_owned(),
+        _ => error.to_string(),
+    }
+}

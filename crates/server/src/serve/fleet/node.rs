@@ -1,0 +1,353 @@
+//! This node: what it does when something arrives, and when time passes.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use eyewall::Cache;
+use eyewall_fleet::{Action, Follower, Limits, Outbox, Settings as Reliance, Ticket};
+use eyewall_region::clock;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::MissedTickBehavior;
+
+use super::apply::{Applied, Applier};
+use super::link::{Event, Link, Task};
+use super::redis_log::{Access, Answer, Known};
+use super::status::{NodeState, NodeStatus, Said, Seen};
+use super::{Order, Orders, Written, locked, random_word};
+use crate::config::fleet::Fleet as Settings;
+use crate::serve::purge::PurgeRequest;
+use crate::serve::reload::Reloader;
+
+/// How many purges may wait for the log.
+const PENDING_MAX: usize = 10_000;
+/// How many written purges are kept, to be written again if the log loses them.
+const KEPT_MAX: usize = 10_000;
+/// How many purges are written at once.
+const BATCH_MAX: usize = 256;
+/// How often the node asks at most and at least.
+const TICKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+/// The longest time that a server waits for the log when it starts.
+const PATIENCE_MAX: Duration = Duration::from_secs(5);
+
+/// The node, and its ends of all channels.
+pub(super) struct Node {
+    follower: Follower,
+    outbox: Outbox,
+    applier: Arc<Applier>,
+    every: Duration,
+    /// The clients of purges that the log does not have yet.
+    waiting: HashMap<Ticket, oneshot::Sender<Written>>,
+    listing: Vec<oneshot::Sender<Vec<NodeStatus>>>,
+    connection: Connection,
+    /// A connection's loss has been logged.
+    has_warned: bool,
+    said: Said,
+    seen: Arc<Mutex<Seen>>,
+    /// When the node became blind, if it is.
+    blind_since_ms: Option<u64>,
+    /// Told once, when the node may answer requests.
+    ready: Option<std::sync::mpsc::Sender<()>>,
+    orders: mpsc::Receiver<Order>,
+    tasks: mpsc::Sender<Task>,
+    events: mpsc::Receiver<Event>,
+    after: watch::Sender<Option<u64>>,
+    link: Option<Link>,
+}
+
+/// The state of the connection.
+#[derive(Debug, Default)]
+struct Connection {
+    is_up: bool,
+    /// Lines are read over it.
+    is_reading: bool,
+    asking: Asking,
+}
+
+/// Whether a question is under way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Asking {
+    #[default]
+    Nothing,
+    Once,
+    /// Another one follows.
+    Again,
+}
+
+impl Node {
+    /// # Errors
+    /// The system's, for a file.
+    pub(super) fn new(
+        settings: &Settings,
+        orders: Orders,
+        reloader: &Arc<Reloader>,
+        cache: &Cache,
+        ready: std::sync::mpsc::Sender<()>,
+    ) -> io::Result<Self> {
+        let Orders { orders, seen } = orders;
+        let process = random_word()?;
+        let max_blind = settings.max_blind.get_ref().0;
+        let applier = Applier::new(reloader, cache, &settings.name.0, process.clone());
+        let reliance = Reliance { max_blind_ms: max_blind.as_millis() as u64, is_durable: settings.durable };
+        let patience = (max_blind / 4).min(PATIENCE_MAX).as_millis() as u64;
+        let follower = Follower::new(reliance, applier.saved(), clock::since_boot_ms() + patience);
+        let kept = if settings.durable { 0 } else { KEPT_MAX };
+        let node = settings.node.as_ref().map_or_else(machine, |name| name.0.clone());
+        let said = Said { node, process: std::process::id(), ..Said::default() };
+        locked(&seen).name.clone_from(&settings.name.0);
+        let ((tasks, link_tasks), (link_events, events)) = (mpsc::channel(16), mpsc::channel(16));
+        let (after, link_after) = watch::channel(None);
+        let link = Link {
+            access: Access::new(settings)?,
+            servers: settings.redis.clone(),
+            process,
+            live_for: max_blind,
+            tasks: link_tasks,
+            events: link_events,
+            after: link_after,
+        };
+        Ok(Self {
+            follower,
+            outbox: Outbox::new(Limits { pending: PENDING_MAX, kept }, PurgeRequest::everything_softly().encode()),
+            applier: Arc::new(applier),
+            every: (max_blind / 16).clamp(TICKS.0, TICKS.1),
+            waiting: HashMap::new(),
+            listing: Vec::new(),
+            connection: Connection::default(),
+            has_warned: false,
+            said,
+            seen,
+            blind_since_ms: None,
+            ready: Some(ready),
+            orders,
+            tasks,
+            events,
+            after,
+            link: Some(link),
+        })
+    }
+
+    /// Follows the log until `stopped`.
+    pub(super) async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
+        if let Some(link) = self.link.take() {
+            tokio::spawn(link.run());
+        }
+        let mut ticks = tokio::time::interval(self.every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = &mut stopped => return,
+                Some(event) = self.events.recv() => self.event(event).await,
+                Some(order) = self.orders.recv() => self.order(order),
+                _ = ticks.tick() => self.tick().await,
+            }
+            self.tell();
+        }
+    }
+
+    async fn tick(&mut self) {
+        let actions = self.follower.tick(clock::since_boot_ms());
+        self.act(actions).await;
+        self.ask();
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Append { purge, written } => {
+                // If the outbox is full, dropping the sender tells it.
+                if let Ok(ticket) = self.outbox.push(purge) {
+                    self.waiting.insert(ticket, written);
+                    self.ask();
+                }
+            }
+            Order::Nodes(listed) => {
+                if self.connection.is_up && self.tasks.try_send(Task::Nodes).is_ok() {
+                    self.listing.push(listed);
+                }
+            }
+        }
+    }
+
+    async fn event(&mut self, event: Event) {
+        match event {
+            Event::Connected(server) => {
+                self.connection = Connection { is_up: true, ..Connection::default() };
+                let mut seen = locked(&self.seen);
+                (seen.server, seen.trouble) = (Some(server), None);
+                drop(seen);
+                self.ask();
+            }
+            Event::Lost(trouble) => self.lost(trouble),
+            Event::Answered(answer) => self.answered(answer).await,
+            Event::Nodes(known) => self.list(&known),
+            Event::Lines(lines) => {
+                let actions = self.follower.lines(lines);
+                self.act(actions).await;
+                self.read_on();
+                // So that the others know, and this node is confirmed.
+                self.ask();
+            }
+        }
+    }
+
+    fn lost(&mut self, trouble: String) {
+        if !std::mem::replace(&mut self.has_warned, true) {
+            tracing::warn!("the purge log of the fleet can't be reached: {trouble}");
+        }
+        self.connection = Connection::default();
+        self.listing.clear();
+        let mut seen = locked(&self.seen);
+        (seen.server, seen.trouble) = (None, Some(trouble));
+    }
+
+    async fn answered(&mut self, answer: Answer) {
+        let Answer { written, state } = answer;
+        let asked = std::mem::take(&mut self.connection.asking);
+        if std::mem::take(&mut self.has_warned) {
+            tracing::warn!("the purge log of the fleet can be reached again");
+        }
+        self.outbox.reign(&state.reign);
+        for (ticket, reign, number) in written {
+            self.outbox.written(ticket, &reign, number);
+        }
+        if state.is_replicated {
+            for (ticket, number) in self.outbox.acknowledged(&state.reign, state.head) {
+                if let Some(waiting) = self.waiting.remove(&ticket) {
+                    // Its client may have gone.
+                    let _ = waiting.send(Written { number, reign: state.reign.as_str().to_owned() });
+                }
+            }
+            locked(&self.seen).trouble = None;
+        } else {
+            locked(&self.seen).trouble = Some("too few replicas have acknowledged what was written".to_owned());
+        }
+        let actions = self.follower.state(state);
+        self.act(actions).await;
+        self.read_on();
+        let is_more = self.outbox.unwritten().next().is_some();
+        if is_more || asked == Asking::Again {
+            self.ask();
+        }
+    }
+
+    fn list(&mut self, known: &[Known]) {
+        let mut nodes: Vec<NodeStatus> = known.iter().filter_map(NodeStatus::of).collect();
+        nodes.sort_by(|one, other| (&one.said.node, one.said.process).cmp(&(&other.said.node, other.said.process)));
+        for listing in self.listing.drain(..) {
+            let _ = listing.send(nodes.clone());
+        }
+    }
+
+    /// Lets the link read on after the present place.
+    fn read_on(&mut self) {
+        if self.connection.is_up && self.follower.place().is_some() {
+            self.connection.is_reading = true;
+            self.after.send_replace(Some(self.follower.number()));
+        }
+    }
+
+    /// Asks for the state, and writes purges that wait.
+    fn ask(&mut self) {
+        if !self.connection.is_up {
+            return;
+        }
+        if self.connection.asking != Asking::Nothing {
+            self.connection.asking = Asking::Again;
+            return;
+        }
+        let unwritten = self.outbox.unwritten().take(BATCH_MAX);
+        let purges = unwritten.map(|unwritten| (unwritten.ticket, unwritten.purge.to_vec())).collect();
+        // It has no maps, and no numbers that JSON can't have.
+        let said = serde_json::to_string(&self.said_now()).unwrap_or_default();
+        let task = Task::Ask { purges, about: self.follower.number(), said };
+        if self.tasks.try_send(task).is_ok() {
+            self.connection.asking = Asking::Once;
+        }
+    }
+
+    /// Carries out what the follower wants, and saves the place.
+    async fn act(&mut self, actions: Vec<Action>) {
+        let asks = actions.contains(&Action::Ask);
+        let (applier, place) = (Arc::clone(&self.applier), self.follower.place().cloned());
+        let acting = tokio::task::spawn_blocking(move || {
+            let applied = applier.carry_out(actions);
+            if let Some(place) = place.filter(|_| !applied.has_failed) {
+                applier.save(&place);
+            }
+            applied
+        });
+        // The thread has logged its panic.
+        let applied = acting.await.unwrap_or(Applied { has_failed: true, ..Applied::default() });
+        if applied.has_failed {
+            self.follower.could_not_apply();
+        }
+        if applied.has_purged {
+            self.said.last_purge_ms = Some(clock::wall_ms());
+        }
+        if applied.has_gap && self.connection.is_reading {
+            // The lines may come over a connection to a log that is gone.
+            self.connection = Connection::default();
+            let _ = self.tasks.try_send(Task::Reconnect);
+        }
+        if asks {
+            self.ask();
+        }
+        self.note_blindness();
+    }
+
+    fn note_blindness(&mut self) {
+        let now_ms = clock::since_boot_ms();
+        match (self.follower.is_blind(now_ms), self.blind_since_ms) {
+            (true, None) => {
+                self.blind_since_ms = Some(now_ms);
+                tracing::warn!(
+                    "cut off from the purge log for too long: stored responses are revalidated until it can be reached again"
+                );
+            }
+            (false, Some(since_ms)) => {
+                self.blind_since_ms = None;
+                self.said.blind_ms += now_ms - since_ms;
+                tracing::warn!(blind_ms = now_ms - since_ms, "this node follows the purge log again");
+            }
+            _ => {}
+        }
+    }
+
+    fn said_now(&self) -> Said {
+        let state = match (self.blind_since_ms, self.follower.confirmed_ms()) {
+            (Some(_), _) => NodeState::Blind,
+            (None, Some(_)) => NodeState::Following,
+            (None, None) => NodeState::Starting,
+        };
+        let since_ms = self.blind_since_ms.map_or(0, |since_ms| clock::since_boot_ms().saturating_sub(since_ms));
+        let place = self.follower.place();
+        Said {
+            state,
+            line: self.follower.number(),
+            reign: place.map(|place| place.reign.as_str().to_owned()).unwrap_or_default(),
+            pending: self.outbox.pending(),
+            gaps: self.follower.gaps(),
+            blind_ms: self.said.blind_ms + since_ms,
+            ..self.said.clone()
+        }
+    }
+
+    /// Tells the server's other parts how it is doing.
+    fn tell(&mut self) {
+        if self.follower.is_ready()
+            && let Some(ready) = self.ready.take()
+        {
+            let _ = ready.send(());
+        }
+        let confirmed_ms = self.follower.confirmed_ms();
+        let mut seen = locked(&self.seen);
+        seen.said = self.said_now();
+        seen.confirmed_ms = confirmed_ms;
+    }
+}
+
+/// The name of this machine.
+fn machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

@@ -1,0 +1,262 @@
+//! The purge log on a Redis server: a stream with ids of our own, and two hashes beside it.
+//!
+//! ```text
+//! {NAME}:lines   stream   7-0: r the line's reign, b the reign before, w the process that wrote it, p the purge
+//! {NAME}:state   hash     name of this list, number and reign of the last line
+//! {NAME}:nodes   hash     process: until when it counts as live, and what it says of itself
+//! ```
+//! Scripts make each step one step. The braces keep all keys in one slot of a cluster.
+
+use std::time::Duration;
+
+use eyewall_fleet::{Line, Reign, State, Ticket};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo as _, RedisResult, TlsCertificates, Value};
+
+use crate::config::fleet::{Fleet as Settings, RedisUrl};
+
+const APPEND: &str = concat!(include_str!("reign.lua"), include_str!("append.lua"));
+const ASK: &str = concat!(include_str!("reign.lua"), include_str!("ask.lua"));
+const NODES: &str = include_str!("nodes.lua");
+
+/// The timeout of a connection's beginning.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the server waits for a line before it answers that there is none.
+const READ_BLOCK: Duration = Duration::from_secs(2);
+/// The timeout of the read of lines, beyond that.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most lines of one read.
+const LINES_MAX: usize = 256;
+
+/// How to reach the log, and what to call it.
+#[derive(Debug, Clone)]
+pub(super) struct Access {
+    password: Option<String>,
+    authority: Option<Vec<u8>>,
+    keys: Keys,
+    /// The name of a new list.
+    new_name: String,
+    lines_max: u64,
+    pub(super) min_replicas: u64,
+    pub(super) timeout: Duration,
+}
+
+#[derive(Debug, Clone)]
+struct Keys {
+    state: String,
+    lines: String,
+    nodes: String,
+}
+
+/// A connection for questions and purges. [`Reads`] is another one, since a read blocks its connection.
+pub(super) struct Writes {
+    connection: MultiplexedConnection,
+    access: Access,
+}
+
+/// A connection that waits for lines.
+pub(super) struct Reads {
+    connection: MultiplexedConnection,
+    access: Access,
+}
+
+/// What a node asks and says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) asked_ms: u64,
+    pub(super) about: u64,
+    pub(super) process: &'a str,
+    /// What others may know of this node, as JSON.
+    pub(super) said: &'a str,
+    /// How long it counts as live.
+    pub(super) live_for: Duration,
+}
+
+/// The log's answer to purges and a question.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// The lines that the purges became.
+    pub(super) written: Vec<(Ticket, Reign, u64)>,
+    pub(super) state: State,
+}
+
+/// A node as the log knows it.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// For how long it still counts as live. Negative: for how long it hasn't.
+    pub(super) left_ms: i64,
+    pub(super) said: String,
+}
+
+impl Access {
+    /// # Errors
+    /// The system's, for a file, or a lack of random numbers.
+    pub(super) fn new(settings: &Settings) -> std::io::Result<Self> {
+        let password =
+            settings.password_file.as_ref().map(|path| std::fs::read_to_string(path.get_ref())).transpose()?;
+        let authority = settings.ca_file.as_ref().map(|path| std::fs::read(path.get_ref())).transpose()?;
+        let name = &settings.name.0;
+        let key = |what| format!("{{{name}}}:{what}");
+        Ok(Self {
+            password: password.map(|text| text.trim().to_owned()),
+            authority,
+            keys: Keys { state: key("state"), lines: key("lines"), nodes: key("nodes") },
+            new_name: super::random_word()?,
+            lines_max: settings.lines.0,
+            min_replicas: settings.min_replicas.0,
+            timeout: settings.max_blind.get_ref().0 / 4,
+        })
+    }
+
+    /// Connects to a server.
+    ///
+    /// # Errors
+    /// Those of Redis.
+    pub(super) async fn connect(&self, server: &RedisUrl) -> RedisResult<(Writes, Reads)> {
+        let writes = self.connection(server, self.timeout + Duration::from_secs(1)).await?;
+        let reads = self.connection(server, READ_BLOCK + READ_TIMEOUT).await?;
+        let (access, other) = (self.clone(), self.clone());
+        Ok((Writes { connection: writes, access }, Reads { connection: reads, access: other }))
+    }
+
+    async fn connection(&self, server: &RedisUrl, timeout: Duration) -> RedisResult<MultiplexedConnection> {
+        let info = server.as_str().into_connection_info()?;
+        let mut redis = info.redis_settings().clone();
+        if let Some(password) = &self.password {
+            redis = redis.set_password(password);
+        }
+        let info = info.set_redis_settings(redis);
+        let client = match &self.authority {
+            Some(authority) if server.is_tls() => {
+                Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert: Some(authority.clone()) })?
+            }
+            _ => Client::open(info)?,
+        };
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(Some(timeout));
+        client.get_multiplexed_async_connection_with_config(&config).await
+    }
+}
+
+impl Writes {
+    /// Writes purges, then asks. One round trip, however many there are.
+    ///
+    /// # Errors
+    /// Those of Redis. Then it is unknown which purges were written.
+    pub(super) async fn write(&mut self, purges: &[(Ticket, Vec<u8>)], question: Question<'_>) -> RedisResult<Answer> {
+        let Access { keys, new_name, lines_max, min_replicas, timeout, .. } = &self.access;
+        let mut pipeline = redis::pipe();
+        for (_, purge) in purges {
+            let mut append = eval(APPEND, &[&keys.state, &keys.lines]);
+            append.arg(new_name).arg(lines_max).arg(question.process).arg(purge);
+            pipeline.add_command(append);
+        }
+        let mut ask = eval(ASK, &[&keys.state, &keys.lines, &keys.nodes]);
+        ask.arg(new_name).arg(question.about).arg(question.process).arg(question.said);
+        ask.arg(question.live_for.as_millis() as u64);
+        pipeline.add_command(ask);
+        if *min_replicas > 0 {
+            pipeline.cmd("WAIT").arg(min_replicas).arg(timeout.as_millis() as u64);
+        }
+        let mut answers: Vec<Value> = pipeline.query_async(&mut self.connection).await?;
+        let replicas: u64 = match *min_replicas {
+            0 => 0,
+            _ => redis::from_redis_value(answers.pop().unwrap_or_default())?,
+        };
+        let state = redis::from_redis_value(answers.pop().unwrap_or_default())?;
+        let mut written = Vec::with_capacity(purges.len());
+        for ((ticket, _), answer) in purges.iter().zip(answers) {
+            let (reign, number): (String, u64) = redis::from_redis_value(answer)?;
+            written.push((*ticket, Reign::new(&reign), number));
+        }
+        Ok(Answer { written, state: state_of(question, state, replicas >= *min_replicas) })
+    }
+
+    /// The nodes of the fleet.
+    ///
+    /// # Errors
+    /// Those of Redis.
+    pub(super) async fn nodes(&mut self) -> RedisResult<Vec<Known>> {
+        let found: Vec<(i64, String)> =
+            eval(NODES, &[&self.access.keys.nodes]).query_async(&mut self.connection).await?;
+        Ok(found.into_iter().map(|(left_ms, said)| Known { left_ms, said }).collect())
+    }
+}
+
+fn eval(script: &str, keys: &[&str]) -> Cmd {
+    let mut command = redis::cmd("EVAL");
+    command.arg(script).arg(keys.len());
+    for key in keys {
+        command.arg(key);
+    }
+    command
+}
+
+fn state_of(
+    question: Question<'_>,
+    (reign, head, written_in, about, next): (String, u64, String, String, String),
+    is_replicated: bool,
+) -> State {
+    State {
+        asked_ms: question.asked_ms,
+        about: question.about,
+        reign: Reign::new(&reign),
+        head,
+        head_written_in: Reign::new(&written_in),
+        about_written_in: (!about.is_empty()).then(|| Reign::new(&about)),
+        next: number_of(&next),
+        is_replicated,
+    }
+}
+
+/// The number in the id of a line.
+fn number_of(id: &str) -> Option<u64> {
+    id.strip_suffix("-0")?.parse().ok()
+}
+
+impl Reads {
+    /// Waits for lines after this one, and returns some of them. It returns none after a time without any.
+    ///
+    /// # Errors
+    /// Those of Redis.
+    pub(super) async fn lines_after(&mut self, number: u64) -> RedisResult<Vec<Line>> {
+        let mut read = redis::cmd("XREAD");
+        read.arg("COUNT").arg(LINES_MAX).arg("BLOCK").arg(READ_BLOCK.as_millis() as u64);
+        read.arg("STREAMS").arg(&self.access.keys.lines).arg(format!("{number}-0"));
+        let streams: Option<Vec<Stream>> = read.query_async(&mut self.connection).await?;
+        let entries = streams.into_iter().flatten().flat_map(|(_, entries)| entries);
+        Ok(entries.filter_map(|(id, fields)| line_of(&id, fields)).collect())
+    }
+}
+
+/// The key, and the entries with their fields.
+type Stream = (String, Vec<(String, Vec<Vec<u8>>)>);
+
+/// The line of an entry; `None` for an entry that somebody else has added. The follower then finds that a number is missing.
+fn line_of(id: &str, fields: Vec<Vec<u8>>) -> Option<Line> {
+    let names: Vec<&[u8]> = fields.iter().step_by(2).map(Vec::as_slice).collect();
+    if names != [b"r", b"b", b"w", b"p"] {
+        return None;
+    }
+    let mut values = fields.into_iter().skip(1).step_by(2);
+    let mut text = || String::from_utf8(values.next()?).ok();
+    let (reign, before, purger) = (Reign::new(&text()?), Reign::new(&text()?), text()?);
+    Some(Line { number: number_of(id)?, reign, before, purger, purge: values.next()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_others_are_no_lines() {
+        let fields = |names: &[&str]| names.iter().map(|name| name.as_bytes().to_vec()).collect::<Vec<_>>();
+        let line = line_of("7-0", fields(&["r", "new", "b", "old", "w", "me", "p", "{}"])).unwrap();
+        assert_eq!((line.number, line.reign.as_str(), line.before.as_str()), (7, "new", "old"));
+        assert_eq!((line.purger.as_str(), &line.purge[..]), ("me", &b"{}"[..]));
+        assert_eq!(line_of("7-1", fields(&["r", "new", "b", "old", "w", "me", "p", "{}"])), None);
+        assert_eq!(line_of("7-0", fields(&["r", "new"])), None);
+        assert_eq!(line_of("7-0", fields(&["field", "value"])), None);
+    }
+}
