@@ -2,8 +2,10 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -38,6 +40,14 @@ pub(super) struct Served {
     /// The number of the address where it was accepted.
     pub(super) address: u64,
     pub(super) layers: Layers,
+}
+
+/// The removal of an address, or of its layers.
+pub(super) struct Closing {
+    /// The configuration of the connections that wait there. The present one may have no certificate for them.
+    pub(super) begun: Arc<Common>,
+    /// A reload waits until it is dropped: a client that connects after the reload must not be taken for one from before.
+    pub(super) done: Sender<()>,
 }
 
 /// The reason for which there is no connection.
@@ -180,34 +190,54 @@ impl Served {
 }
 
 /// Accepts until the server is asked to stop, or `closed` says that the address was removed. Then it still takes the connections that
-/// the kernel has accepted already, because their requests are in flight. Those of a removed address begin under the configuration that
-/// `closed` brings: the present one may have no certificate for them.
-pub(super) async fn accept(listener: Listener, served: Served, mut closed: oneshot::Receiver<Arc<Common>>) {
+/// the kernel has accepted already, because their requests are in flight.
+pub(super) async fn accept(listener: Listener, served: Served, mut closed: oneshot::Receiver<Closing>) {
     let mut stopping = served.stopping.clone();
-    let begun = loop {
+    let (begun, done) = loop {
         let accepted = tokio::select! {
             biased;
             // An error means that all senders are gone.
             stop = stopping.wait_for(|stop| *stop != Stop::NotYet) => match stop {
                 // Another process takes the connections that wait.
                 Ok(stop) if *stop == Stop::HandedOver => return,
-                _ => break None,
+                _ => break (None, None),
             },
             // An error means that the worker ends.
-            begun = &mut closed => break begun.ok(),
+            closing = &mut closed => break parts(closing.ok()),
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok(stream) => served.serve(stream, None).await,
+            Ok(stream) => {
+                let mut serving = pin!(served.serve(stream, None));
+                tokio::select! {
+                    biased;
+                    () = serving.as_mut() => {}
+                    closing = &mut closed => {
+                        // The connection waits for a place, for an unknown time. A reload doesn't.
+                        let (begun, _) = parts(closing.ok());
+                        serving.await;
+                        break (begun, None);
+                    }
+                }
+            }
             Err(error) => served.mend(Lack::of(&error), error).await,
         }
     };
     let Ok(listener) = listener.into_idle() else { return };
-    drain(|| listener.accept(), &served, begun).await;
+    drain(|| listener.accept(), &served, (begun, done)).await;
 }
 
-/// Takes all connections that the kernel has accepted already. If that fails permanently, the others are lost.
-async fn drain(mut accept: impl FnMut() -> io::Result<Accepted>, served: &Served, begun: Option<Arc<Common>>) {
+fn parts(closing: Option<Closing>) -> (Option<Arc<Common>>, Option<Sender<()>>) {
+    closing.map(|Closing { begun, done }| (begun, done)).unzip()
+}
+
+/// Takes all connections that the kernel has accepted already. If that fails permanently, the others are lost. `done` is dropped when all
+/// are taken, or when one has to wait for its place.
+async fn drain(
+    mut accept: impl FnMut() -> io::Result<Accepted>,
+    served: &Served,
+    (begun, mut done): (Option<Arc<Common>>, Option<Sender<()>>),
+) {
     let mut tries = DRAIN_TRIES;
     // More have come since then, and would come without end.
     let mut left = BACKLOG;
@@ -215,7 +245,15 @@ async fn drain(mut accept: impl FnMut() -> io::Result<Accepted>, served: &Served
         let error = match accept() {
             Ok(stream) => {
                 left -= 1;
-                served.serve(stream, begun.as_ref()).await;
+                let mut serving = pin!(served.serve(stream, begun.as_ref()));
+                tokio::select! {
+                    biased;
+                    () = serving.as_mut() => {}
+                    () = std::future::ready(()) => {
+                        drop(done.take());
+                        serving.await;
+                    }
+                }
                 continue;
             }
             Err(error) => error,
@@ -226,6 +264,7 @@ async fn drain(mut accept: impl FnMut() -> io::Result<Accepted>, served: &Served
                 // Each of these errors belongs to one client, so there are no more of them than connections in the kernel.
                 if lack != Lack::OfClient {
                     tries -= 1;
+                    drop(done.take());
                 }
                 served.mend(lack, error).await;
             }
@@ -246,9 +285,13 @@ pub(super) fn should_log(last_seconds: &AtomicU64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::TryRecvError;
+
     use tokio::io::AsyncWriteExt as _;
 
     use super::*;
+    use crate::config::settings::Limits;
+    use crate::config::value::Within;
     use crate::serve::unix_client::UNIX_CLIENT;
 
     fn failed(errno: Errno) -> io::Error {
@@ -285,8 +328,44 @@ mod tests {
                 asked += 1;
                 Err(failed(errors.next().unwrap_or(Errno::WOULDBLOCK)))
             };
-            drain(accept, &served, None).await;
+            drain(accept, &served, (None, None)).await;
             assert_eq!(asked, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reload_waits_for_those_that_wait_in_the_kernel_unless_there_is_no_place() {
+        let folder = tempfile::tempdir().unwrap();
+        // The second one waits for its place when the reload comes, or comes to wait after it.
+        for (is_full, is_late) in [(false, false), (true, false), (true, true)] {
+            let (_stop, stopping) = watch::channel(Stop::NotYet);
+            let served = super::super::tests::served();
+            let common = Arc::into_inner(Arc::into_inner(served.common).unwrap().into_inner()).unwrap();
+            let per_listener = is_full.then_some(Within(1));
+            let limits = Limits { connections_per_listener: per_listener, ..common.limits.clone() };
+            let common = Arc::new(ArcSwap::from_pointee(Common { limits, ..common }));
+            let served = Served { common, stopping, ..served };
+            let path = folder.path().join(format!("{is_full} {is_late}"));
+            let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+            listener.set_nonblocking(true).unwrap();
+            let clients: Vec<_> = (0..2).map(|_| std::os::unix::net::UnixStream::connect(&path).unwrap()).collect();
+            let (close, closed) = oneshot::channel();
+            let (done, all_done) = std::sync::mpsc::channel();
+            let begun = served.common.load_full();
+            let listener = Listener::new(socket2::Socket::from(listener)).unwrap();
+            let accepting = tokio::spawn(accept(listener, served, closed));
+            for _ in 0..if is_late { 1000 } else { 0 } {
+                tokio::task::yield_now().await;
+            }
+            assert!(close.send(Closing { begun, done }).is_ok());
+            assert_eq!(all_done.try_recv(), Err(TryRecvError::Empty), "they were not taken yet");
+            while all_done.try_recv() == Err(TryRecvError::Empty) {
+                tokio::task::yield_now().await;
+            }
+            // The second one waits for the place of the first.
+            assert_eq!(accepting.is_finished(), !is_full);
+            drop(clients);
+            accepting.await.unwrap();
         }
     }
 

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use super::accept::{Served, accept};
+use super::accept::{Closing, Served, accept};
 use super::common::Common;
 use super::connections::Connections;
 use super::listener::{Layers, ListenSocket, Listener};
@@ -40,8 +40,7 @@ struct Worker {
 
 /// Closes a socket.
 struct Closer {
-    /// Sends the configuration of the connections that wait there.
-    close: oneshot::Sender<Arc<Common>>,
+    close: oneshot::Sender<Closing>,
     /// Ends once the last of them was taken.
     is_closed: oneshot::Receiver<()>,
 }
@@ -125,7 +124,7 @@ impl Worker {
         for number in removed {
             for Closer { close, is_closed } in self.closers.remove(&number).unwrap_or_default() {
                 // It fails if the socket is closed already.
-                let _ = close.send(Arc::clone(&before));
+                let _ = close.send(Closing { begun: Arc::clone(&before), done: done.clone() });
                 closing.entry(number).or_default().push_back(is_closed);
             }
         }

@@ -45,7 +45,7 @@ pub(super) struct Change {
     /// The numbers of those to close. An address whose connections get other layers is removed and added: connections that wait there
     /// have the layers before.
     pub(super) removed: Vec<u64>,
-    /// Dropped once the change is in force.
+    /// Dropped once the change is in force, and the connections are taken that waited at removed addresses.
     pub(super) done: Sender<()>,
 }
 
