@@ -369,7 +369,9 @@ impl World {
             let Some(process) = &node.process else { continue };
             let lags = process.follower.number() + 20 < self.servers[server].head;
             let is_elsewhere = process.server != server && !self.servers[process.server].is_alive;
-            if process.follower.is_blind(now_ms) || lags || is_elsewhere {
+            // Some answers in a row may be late, or come before the replica has acknowledged a purge.
+            let is_lost = process.follower.confirmed_ms().is_none_or(|confirmed| confirmed + 2 * MAX_BLIND_MS < now_ms);
+            if is_lost || lags || is_elsewhere {
                 self.outcome.violation = Some(format!("node {number} has not recovered: {:?}", process.follower));
             }
         }

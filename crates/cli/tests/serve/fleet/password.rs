@@ -13,7 +13,8 @@ fn a_wrong_password_is_reported_and_the_right_one_is_taken() {
         let file = folder.path().join(password);
         token_file(&file, &format!("{password}\n"));
         let fleet = format!("{}password_file = \"{}\"\n", watchful(&redis.url()), file.display());
-        Node::start(&fleet, &origin.url())
+        // The files are read inside the sandbox.
+        Node::with(&fleet, &origin.url(), "[server]\nsandbox = \"on\"\n")
     };
     let wrong = node("wrong");
     assert_eq!(wrong.server.get("/a").status, 200);

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use eyewall_fleet::{Line, Reign, State, Ticket};
 use redis::aio::MultiplexedConnection;
+use redis::io::tcp::TcpSettings;
 use redis::{AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo as _, RedisResult, TlsCertificates, Value};
 
 use crate::config::fleet::{Fleet as Settings, RedisUrl};
@@ -125,7 +126,8 @@ impl Access {
         if let Some(password) = &self.password {
             redis = redis.set_password(password);
         }
-        let info = info.set_redis_settings(redis);
+        let tcp = TcpSettings::default().set_nodelay(true);
+        let info = info.set_redis_settings(redis).set_tcp_settings(tcp);
         let client = match &self.authority {
             Some(authority) if server.is_tls() => {
                 Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert: Some(authority.clone()) })?
