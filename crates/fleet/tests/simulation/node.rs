@@ -50,8 +50,8 @@ impl Node {
         });
     }
 
-    /// Carries out what the follower wants. The process may die after any step.
-    pub(crate) fn act(&mut self, actions: Vec<Action>, dice: &mut Dice) {
+    /// Carries out what the follower wants. Before the calm time, the process may die after any step.
+    pub(crate) fn act(&mut self, actions: Vec<Action>, is_calm: bool, dice: &mut Dice) {
         let Some(process) = &mut self.process else { return };
         for action in actions {
             match action {
@@ -59,7 +59,7 @@ impl Node {
                 Action::SoftenAll(_) => self.cache.purge(Target::Everything),
                 Action::Ask => process.asks = true,
             }
-            if dice.below(3000) == 0 {
+            if !is_calm && dice.below(3000) == 0 {
                 self.process = None;
                 return;
             }

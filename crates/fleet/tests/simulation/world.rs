@@ -200,7 +200,7 @@ impl World {
                 let Some(process) = self.nodes[to.0].reached(to.1, self.now_ms) else { return };
                 if process.server == server {
                     let actions = process.follower.lines(lines);
-                    self.nodes[to.0].act(actions, &mut self.dice);
+                    self.nodes[to.0].act(actions, self.now_ms >= CALM_MS, &mut self.dice);
                 }
             }
             Message::Filled { node, incarnation, mark, version } => {
@@ -232,7 +232,7 @@ impl World {
         let before = process.follower.gaps();
         let actions = process.follower.state(state);
         self.outcome.gaps += process.follower.gaps() - before;
-        self.nodes[to.0].act(actions, &mut self.dice);
+        self.nodes[to.0].act(actions, self.now_ms >= CALM_MS, &mut self.dice);
     }
 
     /// Breaks something.
@@ -294,7 +294,7 @@ impl World {
         }
         let actions = process.follower.tick(now_ms);
         self.outcome.blind += actions.len() as u64;
-        node.act(actions, &mut self.dice);
+        node.act(actions, self.now_ms >= CALM_MS, &mut self.dice);
         let Some(process) = &mut self.nodes[number].process else { return };
         let (from, server) = ((number, process.incarnation), process.server);
         let is_cut = now_ms < self.nodes[number].cut_until_ms;
