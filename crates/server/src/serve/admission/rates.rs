@@ -8,6 +8,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::client::Client;
@@ -16,6 +17,8 @@ use super::rate::Rate;
 const ROWS: usize = 4;
 /// The places of a row: a row is chosen by 16 bits of the hash.
 const PLACES: usize = 1 << 16;
+/// Enough that workers hardly ever want the same one for two clients.
+const TURNS: usize = 256;
 
 /// The buckets of all clients.
 pub(super) struct Rates {
@@ -25,12 +28,18 @@ pub(super) struct Rates {
     /// Row after row: nanoseconds from the beginning to when a bucket is full. Each is a number of its own, so they need no
     /// ordering.
     full_at: Box<[AtomicU64]>,
+    /// The requests of a client take tokens one after another. Otherwise two workers could take the same token from two of its places.
+    turns: Box<[Mutex<()>]>,
+}
+
+fn turns() -> Box<[Mutex<()>]> {
+    (0..TURNS).map(|_| Mutex::new(())).collect()
 }
 
 impl Rates {
     pub(super) fn new(rate: Rate) -> Self {
         let full_at = (0..ROWS * PLACES).map(|_| AtomicU64::new(0)).collect();
-        Self { rate, began: Instant::now(), secret: RandomState::new(), full_at }
+        Self { rate, began: Instant::now(), secret: RandomState::new(), full_at, turns: turns() }
     }
 
     pub(super) fn rate(&self) -> Rate {
@@ -46,7 +55,7 @@ impl Rates {
             AtomicU64::new(if full_at <= now { 0 } else { self.rate.converted(rate, full_at, now) })
         };
         let full_at = self.full_at.iter().map(converted).collect();
-        Self { rate, began: self.began, secret: self.secret.clone(), full_at }
+        Self { rate, began: self.began, secret: self.secret.clone(), full_at, turns: turns() }
     }
 
     /// Whether this client has a token.
@@ -54,9 +63,7 @@ impl Rates {
     /// # Errors
     /// The seconds until it has one.
     pub(super) fn check(&self, address: IpAddr) -> Result<(), u64> {
-        let times = self.places(address).map(|place| place.load(Ordering::Relaxed));
-        let earliest = times.into_iter().min().unwrap_or_default();
-        self.rate.check(earliest, nanoseconds(self.began.elapsed()))
+        self.rate.check(earliest(self.places(self.hash(address))), nanoseconds(self.began.elapsed()))
     }
 
     /// Takes a token of this client.
@@ -69,29 +76,33 @@ impl Rates {
 
     fn take_at(&self, address: IpAddr, now: Duration) -> Result<(), u64> {
         let now = nanoseconds(now);
-        let places = self.places(address);
-        loop {
-            let times = places.map(|place| (place.load(Ordering::Relaxed), place));
-            let Some((earliest, place)) = times.into_iter().min_by_key(|(time, _)| *time) else { return Ok(()) };
-            self.rate.check(earliest, now)?;
-            let next = self.rate.without_one(earliest, now);
-            // Two workers take two tokens: the second one to exchange it looks again.
-            if place.compare_exchange(earliest, next, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-                for other in places {
-                    other.fetch_max(next, Ordering::Relaxed);
-                }
-                return Ok(());
-            }
+        let hash = self.hash(address);
+        let places = self.places(hash);
+        let _turn = self.turns[hash as usize % TURNS].lock().unwrap_or_else(PoisonError::into_inner);
+        let full_at = earliest(places);
+        self.rate.check(full_at, now)?;
+        let next = self.rate.without_one(full_at, now);
+        for place in places {
+            place.fetch_max(next, Ordering::Relaxed);
         }
+        Ok(())
     }
 
-    fn places(&self, address: IpAddr) -> [&AtomicU64; ROWS] {
-        let hash = self.secret.hash_one(Client::from(address)).to_le_bytes();
+    fn hash(&self, address: IpAddr) -> u64 {
+        self.secret.hash_one(Client::from(address))
+    }
+
+    fn places(&self, hash: u64) -> [&AtomicU64; ROWS] {
+        let hash = hash.to_le_bytes();
         std::array::from_fn(|row| {
             let place = usize::from(u16::from_le_bytes([hash[2 * row], hash[2 * row + 1]]));
             &self.full_at[row * PLACES + place]
         })
     }
+}
+
+fn earliest(places: [&AtomicU64; ROWS]) -> u64 {
+    places.map(|place| place.load(Ordering::Relaxed)).into_iter().min().unwrap_or_default()
 }
 
 fn nanoseconds(time: Duration) -> u64 {

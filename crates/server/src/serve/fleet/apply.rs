@@ -14,6 +14,9 @@ use crate::serve::purge::{PurgeError, PurgeRequest};
 use crate::serve::reload::Reloader;
 use crate::serve::shared::Shared;
 
+/// For how long after a gap responses arrive that may have been made before it. The clock is coarse, too.
+const UNDER_WAY_MS: u64 = 60_000;
+
 /// The purges of a node, on its volume. Its calls may wait.
 pub(super) struct Applier {
     reloader: Arc<Reloader>,
@@ -94,7 +97,7 @@ impl Applier {
 
 /// Makes everything stale. False: the volume has failed to.
 fn soften(shared: &Shared, gap: Option<Gap>) -> bool {
-    shared.pages.soften_before(clock::wall_ms());
+    shared.pages.soften_before(clock::wall_ms() + UNDER_WAY_MS);
     match gap {
         Some(Gap::NoPlace) => tracing::info!("this volume follows the purge log of the fleet from now on"),
         Some(gap) => {
