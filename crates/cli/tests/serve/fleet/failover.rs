@@ -1,6 +1,6 @@
 //! A replica takes over.
 
-use super::{Node, patient};
+use super::{Node, assert_revalidated_and_purged, patient};
 use crate::common::origin::Origin;
 use crate::common::redis::Redis;
 
@@ -57,12 +57,7 @@ fn without_one_nodes_revalidate_everything_after_a_failover() {
     }
     master.kill();
     assert_eq!(replica.command("REPLICAOF NO ONE"), "+OK");
-    for node in &nodes {
-        assert!(node.await_miss("/a").cache().contains("fwd=stale"));
-        node.store("/a");
-    }
-    nodes[1].purge_and_wait(r#"{"url": "http://test/a"}"#);
-    assert!(!nodes[0].is_hit("/a"));
+    assert_revalidated_and_purged(&nodes, "/a");
 }
 
 #[test]

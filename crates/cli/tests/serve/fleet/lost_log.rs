@@ -1,6 +1,6 @@
 //! The log is gone, or some of it. Purges may be missing, so all nodes revalidate what they have.
 
-use super::{Node, patient};
+use super::{Node, assert_revalidated_and_purged, patient};
 use crate::common::origin::Origin;
 use crate::common::redis::Redis;
 
@@ -39,12 +39,7 @@ fn an_emptied_server_is_noticed_though_the_connections_stay() {
         node.store("/a");
     }
     assert_eq!(redis.command("FLUSHALL"), "+OK");
-    for node in &nodes {
-        assert!(node.await_miss("/a").cache().contains("fwd=stale"));
-        node.store("/a");
-    }
-    nodes[1].purge_and_wait(r#"{"url": "http://test/a"}"#);
-    assert!(!nodes[0].is_hit("/a"));
+    assert_revalidated_and_purged(&nodes, "/a");
 }
 
 #[test]

@@ -81,6 +81,17 @@ impl Node {
     }
 }
 
+/// Waits until each node has revalidated what it had stored, and then purges at the second one for both.
+fn assert_revalidated_and_purged(nodes: &[Node; 2], target: &str) {
+    for node in nodes {
+        let reply = node.await_miss(target);
+        assert!(reply.cache().contains("fwd=stale"), "it is revalidated before it is sent: {reply:?}");
+        node.store(target);
+    }
+    nodes[1].purge_and_wait(&format!(r#"{{"url": "http://test{target}"}}"#));
+    assert!(!nodes[0].is_hit(target));
+}
+
 /// Settings of a node that isn't cut off by a slow machine.
 fn patient(redis: &str) -> String {
     format!("redis = [\"{redis}\"]\nmax_blind = \"2m\"\n")
