@@ -1,15 +1,16 @@
-//! A certificate authority for the tests.
+//! A certificate authority for the tests. `https.rs` has the servers and clients that use its certificates.
 
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tempfile::TempDir;
 
-/// An authority, with its certificate in a file.
+/// An authority, and a folder with its certificate and with the files of servers.
 pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: TempDir,
@@ -26,7 +27,37 @@ impl Authority {
     }
 
     pub(crate) fn file(&self) -> PathBuf {
-        self.folder.path().join("ca.pem")
+        self.path("ca.pem")
+    }
+
+    pub(crate) fn certificate(&self) -> CertificateDer<'static> {
+        self.issuer.der().clone()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a certificate for these names, and its key, into one file, in the place of an older one.
+    pub(crate) fn issue(&self, file: &str, names: &[&str]) -> PathBuf {
+        self.issue_with(file, names, |_| ())
+    }
+
+    /// The same with changes to the certificate.
+    pub(crate) fn issue_with(
+        &self,
+        file: &str,
+        names: &[&str],
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> PathBuf {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let key = KeyPair::generate().unwrap();
+        let mut certificate = CertificateParams::new(names).unwrap();
+        change(&mut certificate);
+        let certificate = certificate.signed_by(&key, &self.issuer).unwrap();
+        let path = self.path(file);
+        replace(&path, (certificate.pem() + &key.serialize_pem()).as_bytes());
+        path
     }
 
     /// The certificate and the key of a server with this name.
@@ -48,4 +79,12 @@ impl Authority {
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         Arc::new(config)
     }
+}
+
+/// Replaces a file by another in one step.
+pub(crate) fn replace(path: &Path, content: &[u8]) {
+    let new = path.with_extension("new");
+    std::fs::write(&new, content).unwrap();
+    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::rename(&new, path).unwrap();
 }

@@ -2,64 +2,20 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use tempfile::TempDir;
 
+use super::authority::Authority;
 use super::client::{Reply, connect, parse};
 use super::server::Server;
-
-/// An authority, and a folder with the files of a server.
-pub(crate) struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
-    folder: TempDir,
-}
 
 /// A connection of a client.
 pub(crate) type Client = StreamOwned<ClientConnection, TcpStream>;
 
 impl Authority {
-    pub(crate) fn new() -> Self {
-        let mut authority = CertificateParams::new(Vec::new()).unwrap();
-        authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-        Self { issuer, folder: tempfile::tempdir().unwrap() }
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Writes a certificate for these names, and its key, into one file, in the place of an older one.
-    pub(crate) fn issue(&self, file: &str, names: &[&str]) -> PathBuf {
-        self.issue_with(file, names, |_| ())
-    }
-
-    /// The same with changes to the certificate.
-    pub(crate) fn issue_with(
-        &self,
-        file: &str,
-        names: &[&str],
-        change: impl FnOnce(&mut CertificateParams),
-    ) -> PathBuf {
-        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        let key = KeyPair::generate().unwrap();
-        let mut certificate = CertificateParams::new(names).unwrap();
-        change(&mut certificate);
-        let certificate = certificate.signed_by(&key, &self.issuer).unwrap();
-        let (path, new) = (self.path(file), self.path("new"));
-        std::fs::write(&new, certificate.pem() + &key.serialize_pem()).unwrap();
-        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600)).unwrap();
-        std::fs::rename(&new, &path).unwrap();
-        path
-    }
-
     /// The lines of a site for this host, with a certificate for it in a file of its name.
     pub(crate) fn site(&self, host: &str, origin: &str, rest: &str) -> String {
         let file = self.issue(&format!("{host}.pem"), &[host]);
@@ -81,7 +37,7 @@ impl Authority {
     /// What a client trusts and offers.
     pub(crate) fn config(&self, protocols: &[&str]) -> ClientConfig {
         let mut roots = RootCertStore::empty();
-        roots.add(self.issuer.der().clone()).unwrap();
+        roots.add(self.certificate()).unwrap();
         let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
@@ -144,12 +100,4 @@ pub(crate) fn exchange(client: &mut Client, host: &str, method: &str, target: &s
     let mut reply = parse(&bytes, method == "HEAD");
     reply.is_whole &= end.is_ok();
     reply
-}
-
-/// Replaces a file by another in one step.
-pub(crate) fn replace(path: &Path, content: &[u8]) {
-    let new = path.with_extension("new");
-    std::fs::write(&new, content).unwrap();
-    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600)).unwrap();
-    std::fs::rename(&new, path).unwrap();
 }

@@ -3,8 +3,8 @@
 //! With `EYEWALL_SOAK` it takes some minutes: 20 reloads and 10 upgrades in at least a million requests, 5,000 a second, half of them
 //! over TLS.
 
+use crate::common::authority::Authority;
 use crate::common::client::get;
-use crate::common::https::Authority;
 use crate::common::load::{self, Load};
 use crate::common::origin::Origin;
 use crate::common::upgrading::Upgrading;

@@ -15,9 +15,10 @@ use rustls::{ClientConnection, StreamOwned};
 use tempfile::TempDir;
 
 use crate::common::admin::Socket;
+use crate::common::authority::Authority;
 use crate::common::client::{Reply, connect, get, parse};
 use crate::common::command::eyewall;
-use crate::common::https::{Authority, exchange};
+use crate::common::https::exchange;
 use crate::common::origin::Origin;
 use crate::common::server::Server;
 

@@ -12,9 +12,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::admin::{Socket, json};
+use crate::common::authority::Authority;
 use crate::common::client::{Reply, ask, connect, parse, send};
 use crate::common::command::{eyewall, run};
-use crate::common::https::Authority;
 use crate::common::load::{self, Load};
 use crate::common::origin::{Origin, respond};
 use crate::common::server::Server;

@@ -11,9 +11,9 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use serde_json::Value;
 
 use crate::common::admin::json;
+use crate::common::authority::Authority;
 use crate::common::client::{Reply, get};
 use crate::common::command::{Ended, eyewall, run};
-use crate::common::https::Authority;
 use crate::common::origin::Origin;
 use crate::common::server::Site;
 use crate::common::upgrading::Upgrading;

@@ -3,8 +3,9 @@
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
+use crate::common::authority::Authority;
 use crate::common::client::connect;
-use crate::common::https::{Authority, Https, connect_by, exchange};
+use crate::common::https::{Https, connect_by, exchange};
 use crate::common::origin::Origin;
 
 /// Two sites with certificates of their own, one that shares the second's, and one without HTTPS.

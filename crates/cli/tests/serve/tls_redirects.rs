@@ -1,7 +1,8 @@
 //! Requests over HTTP are redirected to HTTPS, and HSTS goes to browsers over HTTPS alone.
 
+use crate::common::authority::Authority;
 use crate::common::client::{Reply, ask};
-use crate::common::https::{Authority, Https};
+use crate::common::https::Https;
 use crate::common::origin::Origin;
 
 const HOST: &str = "site.example";

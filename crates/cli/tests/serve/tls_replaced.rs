@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::common::admin::{Socket, json};
-use crate::common::https::{Authority, Https, exchange, replace};
+use crate::common::authority::{Authority, replace};
+use crate::common::https::{Https, exchange};
 use crate::common::origin::Origin;
 
 const HOST: &str = "site.example";

@@ -11,8 +11,8 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use crate::common::authority::Authority;
 use crate::common::client::ask;
-use crate::common::https::Authority;
 use crate::common::origin::Origin;
 
 const HOST: &str = "site.example";

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use rustls::HandshakeKind;
 
-use crate::common::https::{Authority, Https, connect_by};
+use crate::common::authority::Authority;
+use crate::common::https::{Https, connect_by};
 use crate::common::origin::Origin;
 
 const HOST: &str = "site.example";

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 
+use crate::common::authority::Authority;
 use crate::common::client::parse;
-use crate::common::https::Authority;
 use crate::common::origin::Origin;
 
 const HOST: &str = "site.example";

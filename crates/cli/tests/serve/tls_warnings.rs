@@ -4,8 +4,8 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
+use crate::common::authority::Authority;
 use crate::common::command::{eyewall, run};
-use crate::common::https::Authority;
 use crate::common::server::Server;
 
 const DAY: Duration = Duration::from_hours(24);

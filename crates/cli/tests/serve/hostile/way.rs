@@ -8,9 +8,10 @@ use std::time::Duration;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 
+use crate::common::authority::Authority;
 use crate::common::client::{self, Reply, connect};
 use crate::common::http2;
-use crate::common::https::{Authority, Client, Https, connect_by};
+use crate::common::https::{Client, Https, connect_by};
 use crate::common::server::Server;
 
 /// The host of all requests, and of the certificate.
