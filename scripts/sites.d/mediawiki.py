@@ -1,4 +1,6 @@
-"""MediaWiki behind its preset: Debian's files, SQLite and PHP's web server, with readers and editors."""
+"""MediaWiki behind its preset: Debian's files, SQLite and PHP's web server, with readers and editors. One server is in front of it, or a
+fleet of servers.
+"""
 import concurrent.futures
 import json
 import os
@@ -32,28 +34,32 @@ size = "64M"
 hosts = ["$host"]
 origins = ["$origin"]
 preset = "mediawiki"
+$more
 """)
 
 
 class MediaWiki:
-    """A running wiki behind Eyewall; it sends PURGE requests to Eyewall."""
+    """A running wiki behind one or more servers; it sends PURGE requests to the first one. `more` is configuration for each server."""
 
-    def __init__(self, program_under_test, scratch, kept, running):
+    def __init__(self, ground, scratch, servers=1, more=""):
         self.scratch, self.folder = scratch, scratch / "mediawiki"
         # The user's name is on each page for them, and nowhere else: pages don't name editors.
         self.user, self.password = f"Ada{secrets.token_hex(6)}", secrets.token_hex(12)
-        self._install(kept)
+        self._install(ground.kept)
         port = free_port()
         php = Server("mediawiki-php", [
             program("php"), "-d", "opcache.enable_cli=1", "-d", "display_errors=0", "-S", f"127.0.0.1:{port}", "-t", self.folder,
         ], scratch, port=port, environment={"PHP_CLI_SERVER_WORKERS": str(WORKERS)})
-        running.append(php)
-        file = scratch / "mediawiki.toml"
-        file.write_text(CONFIGURATION.substitute(volume=scratch / "mediawiki.eye", host=HOST, origin=php.url))
-        self.server = Server("mediawiki-eyewall", [program_under_test, "serve", "--config", file], scratch)
-        running.append(self.server)
+        ground.running.append(php)
+        self.servers = []
+        for number in range(servers):
+            file = scratch / f"mediawiki-{number}.toml"
+            file.write_text(CONFIGURATION.substitute(
+                volume=scratch / f"mediawiki-{number}.eye", host=HOST, origin=php.url, more=more))
+            self.servers.append(Server(f"mediawiki-eyewall-{number}", [ground.program, "serve", "--config", file], scratch))
+            ground.running.append(self.servers[-1])
         with open(self.folder / "LocalSettings.php", "a") as settings:
-            settings.write(f"\n$wgUseCdn = true;\n$wgCdnServers = [ '127.0.0.1:{self.server.port}' ];\n")
+            settings.write(f"\n$wgUseCdn = true;\n$wgCdnServers = [ '127.0.0.1:{self.servers[0].port}' ];\n")
 
     def _install(self, kept):
         tree = unpacked.mediawiki(kept)
@@ -70,9 +76,9 @@ class MediaWiki:
         if done.returncode != 0:
             raise Failed(f"MediaWiki could not be installed: {(done.stdout + done.stderr).strip()[-2000:]}")
 
-    def visitor(self):
-        """A new visitor with analytics cookies."""
-        visitor = Visitor(self.server.url, HOST)
+    def visitor(self, server=0):
+        """A new visitor of a server, with analytics cookies."""
+        visitor = Visitor(self.servers[server].url, HOST)
         visitor.cookies[("_ga", "/")] = f"GA1.1.{secrets.randbelow(10**9)}.1700000000"
         visitor.cookies[("_pk_id.1.1fff", "/")] = secrets.token_hex(8)
         return visitor
@@ -108,11 +114,11 @@ class MediaWiki:
         expect(self.user not in reply.text and self.user.lower() not in reply.text, "a reader sees the user's name", reply)
         return reply
 
-    def public_once_purged(self, mark):
+    def public_once_purged(self, mark, server=0):
         """Waits, since MediaWiki sends its PURGE after it has answered the editor."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
-            reply = self.visitor().get(PAGE)
+            reply = self.visitor(server).get(PAGE)
             if mark in reply.text:
                 return
             expect(time.monotonic() < deadline, "the wiki purges what was edited", reply)
