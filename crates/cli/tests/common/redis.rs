@@ -102,9 +102,10 @@ impl Redis {
     }
 }
 
-/// The server. Debian's package of tools has it under another name, and starts no service.
+/// The server: the one that `EYEWALL_REDIS` names, such as Valkey's, or Redis. Debian's package of tools has Redis under another name, and
+/// starts no service.
 fn program() -> Command {
-    let mut command = Command::new("redis-check-rdb");
+    let mut command = Command::new(std::env::var_os("EYEWALL_REDIS").unwrap_or_else(|| "redis-check-rdb".into()));
     command.arg0("redis-server");
     command
 }
