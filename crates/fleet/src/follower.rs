@@ -124,12 +124,14 @@ impl Follower {
         self.confirmed_ms
     }
 
+    /// When it becomes blind, unless it is confirmed again. `None`: it isn't confirmed yet.
+    pub fn blind_from_ms(&self) -> Option<u64> {
+        self.confirmed_ms.map(|confirmed_ms| confirmed_ms + self.settings.max_blind_ms / 4 * 3)
+    }
+
     /// Whether it isn't confirmed for too long.
     pub fn is_blind(&self, now_ms: u64) -> bool {
-        match self.confirmed_ms {
-            Some(confirmed_ms) => now_ms.saturating_sub(confirmed_ms) >= self.settings.max_blind_ms / 4 * 3,
-            None => now_ms >= self.patient_until_ms,
-        }
+        now_ms >= self.blind_from_ms().unwrap_or(self.patient_until_ms)
     }
 
     /// Whether it may answer requests: it is confirmed, or has made everything stale.

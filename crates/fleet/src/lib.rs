@@ -39,5 +39,5 @@ mod log;
 mod outbox;
 
 pub use follower::{Action, Follower, Gap, Settings};
-pub use log::{Line, Place, Reign, State};
+pub use log::{AsOf, Line, Place, Reign, State};
 pub use outbox::{Full, Limits, Outbox, Ticket, Unwritten};

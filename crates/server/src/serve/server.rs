@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eyewall::Cache;
+use eyewall_fleet_redis::{Fleet, FleetThread};
 use eyewall_tls::clock::{Clock, SystemClock};
 use toml::Spanned;
 
 use super::admin::Admin;
 use super::error::Error;
-use super::fleet::{Fleet, FleetThread};
 use super::handle::Handle;
 use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers, https_port};
 use super::log::Log;
@@ -204,7 +204,7 @@ impl Builder {
         let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
         let lines = log.as_ref().map(Log::lines);
         let follow =
-            |(settings, orders): (&Spanned<_>, _)| FleetThread::start(settings.get_ref(), orders, &reloader, &cache);
+            |(settings, orders): (&Spanned<_>, _)| super::fleet::start(settings.get_ref(), orders, &reloader, &cache);
         let fleet = config.fleet.as_ref().zip(orders).map(follow).transpose()?;
         let upkeep = Upkeep::start(store, config.cache.scrub.0)?;
         let listening = Listening::start(beginnings, &upgrader, admin, lines.as_ref(), &handle, self.handles_signals)?;

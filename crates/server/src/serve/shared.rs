@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use eyewall::Cache;
 use eyewall_files::FileCache;
+use eyewall_fleet_redis::Fleet;
 use eyewall_tls::clock::Clock;
 use serde_json::{Value, json};
 use toml::Spanned;
@@ -19,7 +20,6 @@ use toml::Spanned;
 use super::admission::Admission;
 use super::error::Error;
 use super::files::{self, Files};
-use super::fleet::Fleet;
 use super::origin::{OriginSite, Settings};
 use super::tls::{self, CertificateStatus, Tls, policy};
 use super::token::Token;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use eyewall::{Cache, Stats};
+use eyewall_fleet_redis::Seen;
 use serde::Serialize;
 
 use crate::sandbox::{self, Closed};
-use crate::serve::fleet::Seen;
 use crate::serve::shared::{Shared, SharedSite};
 use crate::serve::tls::CertificateStatus;
 use crate::warnings;
@@ -66,7 +66,7 @@ impl Status {
                 .map(|(number, site)| SiteStatus::of(site, shared.certificates(number)))
                 .collect(),
             flights: shared.pages.in_flight(),
-            fleet: shared.fleet.as_ref().map(|fleet| fleet.seen()),
+            fleet: shared.fleet.as_ref().map(|fleet| fleet.this()),
             volume: Volume::of(cache)?,
         })
     }

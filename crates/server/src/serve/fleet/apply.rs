@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use eyewall::{Cache, Lookup, Purge, PutOptions};
-use eyewall_fleet::{Action, Gap, Line, Place};
+use eyewall_fleet::{Gap, Line, Place};
+use eyewall_fleet_redis::Volume;
 use eyewall_page_cache::store::PurgeTarget;
 use eyewall_region::clock;
 
@@ -17,34 +18,22 @@ use crate::serve::shared::Shared;
 /// For how long after a gap responses arrive that may have been made before it. The clock is coarse, too.
 const UNDER_WAY_MS: u64 = 60_000;
 
-/// The purges of a node, on its volume. Its calls may wait.
+/// A volume of this server. Its calls may wait.
 pub(super) struct Applier {
     reloader: Arc<Reloader>,
     cache: Cache,
     key: String,
-    /// This process, whose purges are applied already.
-    process: String,
-}
-
-/// What became of some actions.
-#[derive(Debug, Default)]
-pub(super) struct Applied {
-    /// A purge could not be applied.
-    pub(super) has_failed: bool,
-    /// A purge of another node was applied.
-    pub(super) has_purged: bool,
-    /// There was a gap that another connection may have caused.
-    pub(super) has_gap: bool,
 }
 
 impl Applier {
-    pub(super) fn new(reloader: &Arc<Reloader>, cache: &Cache, fleet: &str, process: String) -> Self {
-        let key = format!("eyewall:fleet:{fleet}");
-        Self { reloader: Arc::clone(reloader), cache: cache.clone(), key, process }
+    pub(super) fn new(reloader: &Arc<Reloader>, cache: &Cache, fleet: &str) -> Self {
+        Self { reloader: Arc::clone(reloader), cache: cache.clone(), key: format!("eyewall:fleet:{fleet}") }
     }
+}
 
-    /// The place that was saved last, and the moment before which responses are not sent stale while they are revalidated.
-    pub(super) fn saved(&self) -> Option<Place> {
+impl Volume for Applier {
+    /// Also sets the moment before which responses are not sent stale while they are revalidated.
+    fn saved(&self) -> Option<Place> {
         let found = match self.cache.lookup(&self.key) {
             Ok(Lookup::Fresh(hit) | Lookup::Stale(hit)) => String::from_utf8(hit.value().to_vec()).ok()?,
             _ => return None,
@@ -54,8 +43,7 @@ impl Applier {
         Place::parse(place)
     }
 
-    /// Saves the place.
-    pub(super) fn save(&self, place: &Place) {
+    fn save(&self, place: &Place) {
         let softened_ms = self.reloader.shared().pages.softened_before();
         let text = format!("{softened_ms} {}", place.to_text());
         // The look-up counts as a use, so that the entry stays.
@@ -67,31 +55,12 @@ impl Applier {
         }
     }
 
-    /// Carries out actions in their order, until one fails.
-    pub(super) fn carry_out(&self, actions: Vec<Action>) -> Applied {
-        let mut applied = Applied::default();
-        let shared = self.reloader.shared();
-        for action in actions {
-            let is_done = match action {
-                // The node itself does that.
-                Action::Ask => true,
-                Action::SoftenAll(gap) => {
-                    applied.has_gap |= gap.is_some_and(|gap| gap != Gap::NoPlace);
-                    soften(&shared, gap)
-                }
-                // It was applied before it was written.
-                Action::Apply(line) if line.purger == self.process => true,
-                Action::Apply(line) => {
-                    applied.has_purged = true;
-                    apply(&shared, &line)
-                }
-            };
-            if !is_done {
-                applied.has_failed = true;
-                break;
-            }
-        }
-        applied
+    fn soften(&self, gap: Option<Gap>) -> bool {
+        soften(&self.reloader.shared(), gap)
+    }
+
+    fn apply(&self, line: &Line) -> bool {
+        apply(&self.reloader.shared(), line)
     }
 }
 

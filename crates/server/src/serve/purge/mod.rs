@@ -20,10 +20,10 @@ mod targets;
 use std::sync::Arc;
 
 use eyewall::Purge as Kind;
+use eyewall_fleet_redis::{Appended, FleetError};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::fleet::{Appended, FleetError};
 use super::shared::Shared;
 use crate::key::KeyError;
 use targets::{Scope, Target};

@@ -5,20 +5,17 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use eyewall::Cache;
-use eyewall_fleet::{Action, Follower, Limits, Outbox, Settings as Reliance, Ticket};
+use eyewall_fleet::{Action, AsOf, Follower, Limits, Outbox, Place, Settings as Reliance, Ticket};
 use eyewall_region::clock;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::MissedTickBehavior;
 
-use super::apply::{Applied, Applier};
-use super::link::{Event, Link, Task};
-use super::redis_log::{Access, Answer, Known};
-use super::status::{NodeState, NodeStatus, Said, Seen};
-use super::{Order, Orders, Written, locked, random_word};
-use crate::config::fleet::Fleet as Settings;
-use crate::serve::purge::PurgeRequest;
-use crate::serve::reload::Reloader;
+use crate::apply::{Applied, carry_out};
+use crate::handle::{Order, Orders, Places, Written, locked, random_word};
+use crate::link::{Event, Link, Task};
+use crate::redis_log::{Access, Answer, Known};
+use crate::status::{NodeState, NodeStatus, Said, Seen};
+use crate::{Settings, Volume};
 
 /// How many purges may wait for the log.
 const PENDING_MAX: usize = 10_000;
@@ -32,10 +29,12 @@ const TICKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_m
 const PATIENCE_MAX: Duration = Duration::from_secs(5);
 
 /// The node, and its ends of all channels.
-pub(super) struct Node {
+pub(crate) struct Node {
     follower: Follower,
     outbox: Outbox,
-    applier: Arc<Applier>,
+    volume: Arc<dyn Volume>,
+    /// This process, whose purges are applied already.
+    process: Arc<str>,
     every: Duration,
     /// The clients of purges that the log does not have yet.
     waiting: HashMap<Ticket, oneshot::Sender<Written>>,
@@ -45,6 +44,7 @@ pub(super) struct Node {
     has_warned: bool,
     said: Said,
     seen: Arc<Mutex<Seen>>,
+    places: Arc<Mutex<Places>>,
     /// When the node became blind, if it is.
     blind_since_ms: Option<u64>,
     /// Told once, when the node may answer requests.
@@ -77,31 +77,29 @@ enum Asking {
 
 impl Node {
     /// # Errors
-    /// The system's, for a file.
-    pub(super) fn new(
+    /// The system's, if it has no random numbers.
+    pub(crate) fn new(
         settings: &Settings,
         orders: Orders,
-        reloader: &Arc<Reloader>,
-        cache: &Cache,
+        volume: Arc<dyn Volume>,
         ready: std::sync::mpsc::Sender<()>,
     ) -> io::Result<Self> {
-        let Orders { orders, seen } = orders;
+        let Orders { receiver: orders, seen, places } = orders;
         let process = random_word()?;
-        let max_blind = settings.max_blind.get_ref().0;
-        let applier = Applier::new(reloader, cache, &settings.name.0, process.clone());
+        let max_blind = settings.max_blind;
         let reliance = Reliance { max_blind_ms: max_blind.as_millis() as u64, is_durable: settings.durable };
         let patience = (max_blind / 4).min(PATIENCE_MAX).as_millis() as u64;
-        let follower = Follower::new(reliance, applier.saved(), clock::since_boot_ms() + patience);
+        let follower = Follower::new(reliance, volume.saved(), clock::since_boot_ms() + patience);
         let kept = if settings.durable { 0 } else { KEPT_MAX };
-        let node = settings.node.as_ref().map_or_else(machine, |name| name.0.clone());
+        let node = settings.node.clone().unwrap_or_else(machine);
         let said = Said { node, process: std::process::id(), ..Said::default() };
-        locked(&seen).name.clone_from(&settings.name.0);
+        locked(&seen).name.clone_from(&settings.name);
         let ((tasks, link_tasks), (link_events, events)) = (mpsc::channel(16), mpsc::channel(16));
         let (after, link_after) = watch::channel(None);
         let link = Link {
             access: Access::new(settings)?,
-            servers: settings.redis.clone(),
-            process,
+            servers: settings.servers.clone(),
+            process: process.clone(),
             live_for: max_blind,
             tasks: link_tasks,
             events: link_events,
@@ -109,8 +107,9 @@ impl Node {
         };
         Ok(Self {
             follower,
-            outbox: Outbox::new(Limits { pending: PENDING_MAX, kept }, PurgeRequest::everything_softly().encode()),
-            applier: Arc::new(applier),
+            outbox: Outbox::new(Limits { pending: PENDING_MAX, kept }, settings.everything.clone()),
+            volume,
+            process: process.into(),
             every: (max_blind / 16).clamp(TICKS.0, TICKS.1),
             waiting: HashMap::new(),
             listing: Vec::new(),
@@ -118,6 +117,7 @@ impl Node {
             has_warned: false,
             said,
             seen,
+            places,
             blind_since_ms: None,
             ready: Some(ready),
             orders,
@@ -129,7 +129,7 @@ impl Node {
     }
 
     /// Follows the log until `stopped`.
-    pub(super) async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
+    pub(crate) async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
         if let Some(link) = self.link.take() {
             tokio::spawn(link.run());
         }
@@ -269,11 +269,13 @@ impl Node {
     /// Carries out what the follower wants, and saves the place.
     async fn act(&mut self, actions: Vec<Action>) {
         let asks = actions.contains(&Action::Ask);
-        let (applier, place) = (Arc::clone(&self.applier), self.follower.place().cloned());
+        let place = self.follower.place().cloned();
+        locked(&self.places).seen = place.as_ref().map(as_of);
+        let (volume, process) = (Arc::clone(&self.volume), Arc::clone(&self.process));
         let acting = tokio::task::spawn_blocking(move || {
-            let applied = applier.carry_out(actions);
+            let applied = carry_out(&*volume, &process, actions);
             if let Some(place) = place.filter(|_| !applied.has_failed) {
-                applier.save(&place);
+                volume.save(&place);
             }
             applied
         });
@@ -282,6 +284,7 @@ impl Node {
         if applied.has_failed {
             self.follower.could_not_apply();
         }
+        self.publish();
         if applied.has_purged {
             self.said.last_purge_ms = Some(clock::wall_ms());
         }
@@ -294,6 +297,16 @@ impl Node {
             self.ask();
         }
         self.note_blindness();
+    }
+
+    /// Tells how far the node is.
+    fn publish(&self) {
+        let mut places = locked(&self.places);
+        let applied = self.follower.place().map(as_of);
+        // After a failure, there is no place until the log is asked again.
+        places.seen.take_if(|_| applied.is_none());
+        places.applied = applied;
+        places.blind_from_ms = self.follower.blind_from_ms();
     }
 
     fn note_blindness(&mut self) {
@@ -333,7 +346,7 @@ impl Node {
         }
     }
 
-    /// Tells the server's other parts how it is doing.
+    /// Tells other threads how it is doing.
     fn tell(&mut self) {
         if self.follower.is_ready()
             && let Some(ready) = self.ready.take()
@@ -345,6 +358,10 @@ impl Node {
         seen.said = self.said_now();
         seen.confirmed_ms = confirmed_ms;
     }
+}
+
+fn as_of(place: &Place) -> AsOf {
+    AsOf { reign: place.reign.clone(), line: place.number }
 }
 
 /// The name of this machine.

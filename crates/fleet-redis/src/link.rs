@@ -10,17 +10,16 @@ use eyewall_fleet::{Line, Ticket};
 use eyewall_region::clock;
 use redis::RedisError;
 use tokio::sync::{mpsc, watch};
-use toml::Spanned;
 
-use super::redis_log::{Access, Answer, Known, Question, Reads, Writes};
-use crate::config::fleet::RedisUrl;
+use crate::redis_log::{Access, Answer, Known, Question, Reads, Writes};
+use crate::redis_url::RedisUrl;
 
 /// The pause after all servers have failed.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// What the link has to do.
 #[derive(Debug)]
-pub(super) enum Task {
+pub(crate) enum Task {
     /// Write these purges, and ask about the last line that the node has applied.
     Ask { purges: Vec<(Ticket, Vec<u8>)>, about: u64, said: String },
     /// List the nodes.
@@ -31,7 +30,7 @@ pub(super) enum Task {
 
 /// What happened on the link.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(crate) enum Event {
     /// A server is there.
     Connected(String),
     Answered(Answer),
@@ -42,28 +41,28 @@ pub(super) enum Event {
 }
 
 /// The link's end.
-pub(super) struct Link {
-    pub(super) access: Access,
-    pub(super) servers: Vec<Spanned<RedisUrl>>,
+pub(crate) struct Link {
+    pub(crate) access: Access,
+    pub(crate) servers: Vec<RedisUrl>,
     /// Names this node's process.
-    pub(super) process: String,
-    pub(super) live_for: Duration,
-    pub(super) tasks: mpsc::Receiver<Task>,
-    pub(super) events: mpsc::Sender<Event>,
+    pub(crate) process: String,
+    pub(crate) live_for: Duration,
+    pub(crate) tasks: mpsc::Receiver<Task>,
+    pub(crate) events: mpsc::Sender<Event>,
     /// The line after which to read. `None`: it isn't known yet.
-    pub(super) after: watch::Receiver<Option<u64>>,
+    pub(crate) after: watch::Receiver<Option<u64>>,
 }
 
 impl Link {
     /// Connects, again and again. It ends with the node.
-    pub(super) async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         loop {
             for server in self.servers.clone() {
-                let lost = match self.access.connect(server.get_ref()).await {
+                let lost = match self.access.connect(&server).await {
                     Ok((writes, reads)) => {
                         // Tasks of an earlier connection are void: the node begins again with the event.
                         while self.tasks.try_recv().is_ok() {}
-                        let connected = Event::Connected(server.get_ref().to_string());
+                        let connected = Event::Connected(server.to_string());
                         if self.events.send(connected).await.is_err() {
                             return;
                         }
@@ -71,7 +70,7 @@ impl Link {
                     }
                     Err(error) => Some(words(&error)),
                 };
-                let lost = lost.map(|words| format!("{}: {words}", server.get_ref()));
+                let lost = lost.map(|words| format!("{}: {words}", &server));
                 let Some(lost) = lost else { continue };
                 if self.events.send(Event::Lost(lost)).await.is_err() {
                     return;

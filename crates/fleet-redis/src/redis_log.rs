@@ -14,7 +14,8 @@ use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
 use redis::{AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo as _, RedisResult, TlsCertificates, Value};
 
-use crate::config::fleet::{Fleet as Settings, RedisUrl};
+use crate::Settings;
+use crate::redis_url::RedisUrl;
 
 const APPEND: &str = concat!(include_str!("reign.lua"), include_str!("append.lua"));
 const ASK: &str = concat!(include_str!("reign.lua"), include_str!("ask.lua"));
@@ -31,15 +32,15 @@ const LINES_MAX: usize = 256;
 
 /// How to reach the log, and what to call it.
 #[derive(Debug, Clone)]
-pub(super) struct Access {
+pub(crate) struct Access {
     password: Option<String>,
     authority: Option<Vec<u8>>,
     keys: Keys,
     /// The name of a new list.
     new_name: String,
     lines_max: u64,
-    pub(super) min_replicas: u64,
-    pub(super) timeout: Duration,
+    pub(crate) min_replicas: u64,
+    pub(crate) timeout: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -50,62 +51,59 @@ struct Keys {
 }
 
 /// A connection for questions and purges. [`Reads`] is another one, since a read blocks its connection.
-pub(super) struct Writes {
+pub(crate) struct Writes {
     connection: MultiplexedConnection,
     access: Access,
 }
 
 /// A connection that waits for lines.
-pub(super) struct Reads {
+pub(crate) struct Reads {
     connection: MultiplexedConnection,
     access: Access,
 }
 
 /// What a node asks and says.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Question<'a> {
-    pub(super) asked_ms: u64,
-    pub(super) about: u64,
-    pub(super) process: &'a str,
+pub(crate) struct Question<'a> {
+    pub(crate) asked_ms: u64,
+    pub(crate) about: u64,
+    pub(crate) process: &'a str,
     /// What others may know of this node, as JSON.
-    pub(super) said: &'a str,
+    pub(crate) said: &'a str,
     /// How long it counts as live.
-    pub(super) live_for: Duration,
+    pub(crate) live_for: Duration,
 }
 
 /// The log's answer to purges and a question.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// The lines that the purges became.
-    pub(super) written: Vec<(Ticket, Reign, u64)>,
-    pub(super) state: State,
+    pub(crate) written: Vec<(Ticket, Reign, u64)>,
+    pub(crate) state: State,
 }
 
 /// A node as the log knows it.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// For how long it still counts as live. Negative: for how long it hasn't.
-    pub(super) left_ms: i64,
-    pub(super) said: String,
+    pub(crate) left_ms: i64,
+    pub(crate) said: String,
 }
 
 impl Access {
     /// # Errors
-    /// The system's, for a file, or a lack of random numbers.
-    pub(super) fn new(settings: &Settings) -> std::io::Result<Self> {
-        let password =
-            settings.password_file.as_ref().map(|path| std::fs::read_to_string(path.get_ref())).transpose()?;
-        let authority = settings.ca_file.as_ref().map(|path| std::fs::read(path.get_ref())).transpose()?;
-        let name = &settings.name.0;
+    /// The system's, if it has no random numbers.
+    pub(crate) fn new(settings: &Settings) -> std::io::Result<Self> {
+        let name = &settings.name;
         let key = |what| format!("{{{name}}}:{what}");
         Ok(Self {
-            password: password.map(|text| text.trim().to_owned()),
-            authority,
+            password: settings.password.clone(),
+            authority: settings.authority.clone(),
             keys: Keys { state: key("state"), lines: key("lines"), nodes: key("nodes") },
-            new_name: super::random_word()?,
-            lines_max: settings.lines.0,
-            min_replicas: settings.min_replicas.0,
-            timeout: settings.max_blind.get_ref().0 / 4,
+            new_name: crate::handle::random_word()?,
+            lines_max: settings.lines,
+            min_replicas: settings.min_replicas,
+            timeout: settings.max_blind / 4,
         })
     }
 
@@ -113,7 +111,7 @@ impl Access {
     ///
     /// # Errors
     /// Those of Redis.
-    pub(super) async fn connect(&self, server: &RedisUrl) -> RedisResult<(Writes, Reads)> {
+    pub(crate) async fn connect(&self, server: &RedisUrl) -> RedisResult<(Writes, Reads)> {
         let writes = self.connection(server, self.timeout + Duration::from_secs(1)).await?;
         let reads = self.connection(server, READ_BLOCK + READ_TIMEOUT).await?;
         let (access, other) = (self.clone(), self.clone());
@@ -146,7 +144,7 @@ impl Writes {
     ///
     /// # Errors
     /// Those of Redis. Then it is unknown which purges were written.
-    pub(super) async fn write(&mut self, purges: &[(Ticket, Vec<u8>)], question: Question<'_>) -> RedisResult<Answer> {
+    pub(crate) async fn write(&mut self, purges: &[(Ticket, Vec<u8>)], question: Question<'_>) -> RedisResult<Answer> {
         let Access { keys, new_name, lines_max, min_replicas, timeout, .. } = &self.access;
         let mut pipeline = redis::pipe();
         for (_, purge) in purges {
@@ -179,7 +177,7 @@ impl Writes {
     ///
     /// # Errors
     /// Those of Redis.
-    pub(super) async fn nodes(&mut self) -> RedisResult<Vec<Known>> {
+    pub(crate) async fn nodes(&mut self) -> RedisResult<Vec<Known>> {
         let found: Vec<(i64, String)> =
             eval(NODES, &[&self.access.keys.nodes]).query_async(&mut self.connection).await?;
         Ok(found.into_iter().map(|(left_ms, said)| Known { left_ms, said }).collect())
@@ -222,7 +220,7 @@ impl Reads {
     ///
     /// # Errors
     /// Those of Redis.
-    pub(super) async fn lines_after(&mut self, number: u64) -> RedisResult<Vec<Line>> {
+    pub(crate) async fn lines_after(&mut self, number: u64) -> RedisResult<Vec<Line>> {
         let mut read = redis::cmd("XREAD");
         read.arg("COUNT").arg(LINES_MAX).arg("BLOCK").arg(READ_BLOCK.as_millis() as u64);
         read.arg("STREAMS").arg(&self.access.keys.lines).arg(format!("{number}-0"));
