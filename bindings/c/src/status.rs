@@ -139,7 +139,7 @@ fn status_of(error: &Error) -> Status {
         Error::NoSpace { .. } => Status::ErrorNoSpace,
         Error::TooManyProcesses { .. } => Status::ErrorTooManyProcesses,
         Error::Failed { .. } | Error::Moved { .. } => Status::ErrorFailed,
-        Error::Io { .. } => Status::ErrorIo,
+        Error::Io { .. } | Error::Outbox { .. } => Status::ErrorIo,
         // Only calls that the C interface lacks give these errors.
         _ => Status::ErrorInternal,
     }

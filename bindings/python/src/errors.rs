@@ -73,7 +73,7 @@ fn class_of(error: &Error) -> &'static str {
         Error::NoSpace { .. } => "NoSpaceError",
         Error::TooManyProcesses { .. } => "TooManyProcessesError",
         Error::Failed { .. } | Error::Moved { .. } => "FailedError",
-        Error::Io { .. } => "StorageError",
+        Error::Io { .. } | Error::Outbox { .. } => "StorageError",
         // Only calls that this package lacks give these errors.
         _ => "Error",
     }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::hit::{Hit, Info, Lookup};
 use crate::iter::Iter;
 use crate::options::Options;
-use crate::purge::{self, Epoch, Purge};
+use crate::purge::{self, Epoch};
 use crate::put::{Change, Counter, PutOptions, Touch, Updated};
 use crate::read::{self, Use, Wanted};
 use crate::resize::{self, Resized};
@@ -48,6 +48,8 @@ const PREFETCHED: usize = 16;
 pub struct Cache {
     volume: Arc<Volume>,
     tiers: Option<Arc<Tiers>>,
+    /// Purges don't go into the outbox.
+    keeps_purges: bool,
 }
 
 impl Cache {
@@ -57,7 +59,15 @@ impl Cache {
     }
 
     pub(crate) fn from_volume(volume: Arc<Volume>, tiers: Option<Arc<Tiers>>) -> Self {
-        Self { volume, tiers }
+        Self { volume, tiers, keeps_purges: false }
+    }
+
+    pub(crate) fn keeping_purges(&self) -> Self {
+        Self { keeps_purges: true, ..self.clone() }
+    }
+
+    pub(crate) fn keeps_purges(&self) -> bool {
+        self.keeps_purges
     }
 
     /// The current volume, after all resizes that this process can follow.
@@ -353,51 +363,6 @@ impl Cache {
         V: AsRef<[u8]>,
     {
         entries.iter().map(|(key, value)| self.put_with(key, value, options)).collect()
-    }
-
-    /// Purges all entries that carry `tag` ([`PutOptions::tags`]). Takes the time of a few stores, however many
-    /// entries there are.
-    ///
-    /// This also purges what is being put or filled, if that work began before the purge. Later puts give the bytes
-    /// back, and so does [`Cache::sweep`].
-    ///
-    /// The volume remembers some thousands of purged tags (seven for each 64 KiB of its size, in groups of seven).
-    /// Beyond that it purges too much, never too little: see [`Stats::purge_overflows`].
-    ///
-    /// # Errors
-    /// [`TagLength`](crate::Error::TagLength), [`ReadOnly`](crate::Error::ReadOnly), [`Busy`](crate::Error::Busy),
-    /// [`Io`](crate::Error::Io): nothing was purged.
-    ///
-    /// ```
-    /// use eyewall::{Options, Purge, PutOptions};
-    ///
-    /// let cache = Options::new().heap()?;
-    /// cache.put_with("/shop/7", "<h1>Teapot</h1>", &PutOptions::new().tags(&["product:7", "shop"]))?;
-    /// cache.purge_tag("product:7", Purge::Hard)?;
-    /// assert!(cache.get("/shop/7")?.is_none());
-    /// # Ok::<(), eyewall::Error>(())
-    /// ```
-    pub fn purge_tag(&self, tag: &str, kind: Purge) -> Result<()> {
-        self.vouched(|volume| purge::purge_tag(volume, tag, kind))
-    }
-
-    /// Purges all entries whose key begins with `prefix`; the empty prefix purges all entries.
-    ///
-    /// Works like [`Cache::purge_tag`], except that the volume remembers at most 64 prefixes at a time. One more also
-    /// purges everything older than the oldest of them. [`Cache::sweep`] lets the volume forget prefixes.
-    ///
-    /// # Errors
-    /// [`KeyTooLong`](crate::Error::KeyTooLong), and those of [`Cache::purge_tag`].
-    pub fn purge_prefix(&self, prefix: impl AsRef<[u8]>, kind: Purge) -> Result<()> {
-        self.vouched(|volume| purge::purge_prefix(volume, prefix.as_ref(), kind))
-    }
-
-    /// Purges all entries, in the time of a few stores.
-    ///
-    /// # Errors
-    /// Those of [`Cache::purge_tag`].
-    pub fn purge_all(&self, kind: Purge) -> Result<()> {
-        self.vouched(|volume| purge::purge_all(volume, kind))
     }
 
     /// Returns the current moment, as purges count time. Every later purge, by any process, also covers an entry that

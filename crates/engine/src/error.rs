@@ -229,6 +229,17 @@ pub enum Error {
     /// The volume to resize has no file: it has no name, or lies on the heap.
     #[error("a volume without a file can't be resized; create a new one")]
     Nameless,
+    /// A purge counts in this volume, but could not be put into its outbox, so other machines don't hear of it. Or the node could not read
+    /// the outbox.
+    #[error(
+        "the purge counts here, but can't be passed on through {path}: {source}; see that the volume's node runs, and purge again"
+    )]
+    Outbox {
+        /// The outbox's file.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
     /// The stream of an export could not be written. It is incomplete.
     #[error("can't write the export: {source}")]
     Export {

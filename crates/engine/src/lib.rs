@@ -143,7 +143,7 @@ pub use fill::{Committed, Fill, FillError, FillOptions, Filled, Filling, Flight,
 pub use hit::{Hit, Info, Lookup, OwnedHit};
 pub use iter::Iter;
 pub use options::{Options, Unclean};
-pub use purge::{Epoch, Purge};
+pub use purge::{Epoch, Outbox, Purge, PurgeOf};
 pub use put::{Change, Counter, PutOptions, Touch, Updated};
 pub use resize::Resized;
 pub use scrub::{Scrub, ScrubTurn, Scrubbed};

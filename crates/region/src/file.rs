@@ -292,6 +292,9 @@ impl Drop for Draft {
 /// # Errors
 /// `StorageFull`, `OutOfMemory`: some of the bytes may have got blocks.
 pub fn give_blocks(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
+    if bytes == 0 {
+        return Ok(());
+    }
     loop {
         match rustix::fs::fallocate(file, FallocateFlags::empty(), offset, bytes) {
             Ok(()) => return Ok(()),

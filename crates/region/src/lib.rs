@@ -10,6 +10,7 @@
 //! | [`page`] | the size of a page |
 //! | [`residency`] | which bytes of a region are in memory, and reading them in |
 //! | [`mod@file`] | creating a file completely or not at all, opening, identity, which file systems guarantee allocated blocks |
+//! | [`appended`] | a small file that many processes append to, and one reads |
 //! | [`liveness`] | [`Alive`](liveness::Alive): a lock that lives exactly as long as its process |
 //! | [`futex`] | sleeping on a 32-bit word until another process wakes the sleeper |
 //! | [`fork`] | the fork generation, and what runs around `fork` |
@@ -20,6 +21,7 @@
 //!
 //! Linux only. Tested on x86-64. Written for any 64-bit little-endian target, but untested elsewhere.
 
+pub mod appended;
 pub mod clock;
 pub mod file;
 pub mod fork;

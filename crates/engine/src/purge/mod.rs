@@ -4,7 +4,9 @@
 //! that epoch. Readers judge entries as they read them. The hand drops purged entries, and so does the sweep
 //! ([`sweep`]), which then lets notes be forgotten.
 
+mod calls;
 mod epoch;
+mod outbox;
 mod sweep;
 
 use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
@@ -23,6 +25,7 @@ use crate::volume::Volume;
 
 pub use crate::format::purges::Purge;
 pub use epoch::Epoch;
+pub use outbox::{Outbox, PurgeOf};
 pub(crate) use sweep::{sweep, sync};
 
 /// The effect of all purges on an entry.

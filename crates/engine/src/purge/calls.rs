@@ -1,0 +1,61 @@
+//! The calls that purge.
+
+use super::outbox::{self, PurgeOf};
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::format::purges::Purge;
+
+impl Cache {
+    /// Purges all entries that carry `tag` ([`PutOptions::tags`](crate::PutOptions::tags)). Takes the time of a few stores, however many
+    /// entries there are.
+    ///
+    /// This also purges what is being put or filled, if that work began before the purge. Later puts give the bytes
+    /// back, and so does [`Cache::sweep`].
+    ///
+    /// The volume remembers some thousands of purged tags (seven for each 64 KiB of its size, in groups of seven).
+    /// Beyond that it purges too much, never too little: see [`Stats::purge_overflows`](crate::Stats::purge_overflows).
+    ///
+    /// # Errors
+    /// [`TagLength`](crate::Error::TagLength), [`ReadOnly`](crate::Error::ReadOnly), [`Busy`](crate::Error::Busy),
+    /// [`Io`](crate::Error::Io): nothing was purged. [`Outbox`](crate::Error::Outbox): it was purged here, but other machines don't hear of it.
+    ///
+    /// ```
+    /// use eyewall::{Options, Purge, PutOptions};
+    ///
+    /// let cache = Options::new().heap()?;
+    /// cache.put_with("/shop/7", "<h1>Teapot</h1>", &PutOptions::new().tags(&["product:7", "shop"]))?;
+    /// cache.purge_tag("product:7", Purge::Hard)?;
+    /// assert!(cache.get("/shop/7")?.is_none());
+    /// # Ok::<(), eyewall::Error>(())
+    /// ```
+    pub fn purge_tag(&self, tag: &str, kind: Purge) -> Result<()> {
+        self.vouched(|volume| super::purge_tag(volume, tag, kind))?;
+        self.pass_on(kind, || PurgeOf::Tag(tag.to_owned()))
+    }
+
+    /// Purges all entries whose key begins with `prefix`; the empty prefix purges all entries.
+    ///
+    /// Works like [`Cache::purge_tag`], except that the volume remembers at most 64 prefixes at a time. One more also
+    /// purges everything older than the oldest of them. [`Cache::sweep`] lets the volume forget prefixes.
+    ///
+    /// # Errors
+    /// [`KeyTooLong`](crate::Error::KeyTooLong), and those of [`Cache::purge_tag`].
+    pub fn purge_prefix(&self, prefix: impl AsRef<[u8]>, kind: Purge) -> Result<()> {
+        let prefix = prefix.as_ref();
+        self.vouched(|volume| super::purge_prefix(volume, prefix, kind))?;
+        self.pass_on(kind, || if prefix.is_empty() { PurgeOf::Everything } else { PurgeOf::Prefix(prefix.to_vec()) })
+    }
+
+    /// Purges all entries, in the time of a few stores.
+    ///
+    /// # Errors
+    /// Those of [`Cache::purge_tag`].
+    pub fn purge_all(&self, kind: Purge) -> Result<()> {
+        self.vouched(|volume| super::purge_all(volume, kind))?;
+        self.pass_on(kind, || PurgeOf::Everything)
+    }
+
+    fn pass_on(&self, kind: Purge, what: impl FnOnce() -> PurgeOf) -> Result<()> {
+        if self.keeps_purges() { Ok(()) } else { outbox::pass_on(self.volume(), &what(), kind) }
+    }
+}
