@@ -361,7 +361,7 @@ impl Node {
 }
 
 fn as_of(place: &Place) -> AsOf {
-    AsOf { reign: place.reign.clone(), line: place.number }
+    AsOf { line: place.number, written_in: place.written_in.clone() }
 }
 
 /// The name of this machine.

@@ -29,15 +29,27 @@
 //!   `max_blind`, until it is confirmed.
 //! - **N6** A purge stays with its node until the log has it, and is written again when the reign changes. Applying it twice does no harm.
 //!
+//! # Responses of others
+//! Nodes may also take stored responses from each other, or from a store that they share ([`Notes`], [`home`]). Three more invariants keep
+//! the promise then:
+//!
+//! - **N8** A response carries the number of the last line that its maker had applied before it was made ([`AsOf`]). A node takes it only
+//!   if no line after that, of the same history, covers it.
+//! - **N9** A node notes a line before it applies it, and judges a foreign response after it has marked the state of its purges.
+//! - **N10** A node applies its own purge when it is made, and again when it reads it in the log. The purge counts as done only then.
+//!
 //! # What is absent
 //! What a purge means, and what a cache does with it. A place is saved after its lines were applied, and loaded by the driver.
 
 #![forbid(unsafe_code)]
 
 mod follower;
+pub mod home;
 mod log;
+mod notes;
 mod outbox;
 
 pub use follower::{Action, Follower, Gap, Settings};
-pub use log::{AsOf, Line, Place, Reign, State};
+pub use log::{Line, Place, Reign, State};
+pub use notes::{AsOf, Covers, Notes, Subject};
 pub use outbox::{Full, Limits, Outbox, Ticket, Unwritten};

@@ -66,15 +66,6 @@ impl Place {
     }
 }
 
-/// How far an object is right: no line of this history up to this one makes it wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AsOf {
-    /// The reign of the server that the node followed.
-    pub reign: Reign,
-    /// The number of the line.
-    pub line: u64,
-}
-
 /// The state of the log, as its server answered the question of a node.
 #[derive(Debug, Clone)]
 pub struct State {

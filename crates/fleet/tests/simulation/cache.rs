@@ -4,6 +4,11 @@
 pub(crate) const KEYS: u64 = 6;
 pub(crate) const TAGS: u64 = 2;
 
+/// The tags of a key.
+pub(crate) fn tags_of(key: u64) -> [String; 1] {
+    [(key % TAGS).to_string()]
+}
+
 /// A purge, as the log has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -18,6 +23,15 @@ impl Target {
             Self::Key(meant) => meant == key,
             Self::Tag(tag) => key % TAGS == tag,
             Self::Everything => true,
+        }
+    }
+
+    /// The same as a note: whether it is everything, the address, or the tag.
+    pub(crate) fn noted(self) -> (bool, Option<String>, Option<String>) {
+        match self {
+            Self::Key(key) => (false, Some(key.to_string()), None),
+            Self::Tag(tag) => (false, None, Some(tag.to_string())),
+            Self::Everything => (true, None, None),
         }
     }
 
@@ -54,7 +68,7 @@ pub(crate) struct Cache {
 /// A fill that has begun.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
-    key: u64,
+    pub(crate) key: u64,
     purges: u64,
 }
 
@@ -74,6 +88,7 @@ impl Cache {
         slot.version.filter(|_| slot.is_fresh)
     }
 
+    /// The state of a key's purges, from which on a fill is judged.
     pub(crate) fn begin(&self, key: u64) -> Mark {
         Mark { key, purges: self.slots[key as usize].purges }
     }

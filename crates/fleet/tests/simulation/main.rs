@@ -1,5 +1,7 @@
 //! A fleet in a simulated network: no node answers from what was purged more than `max_blind` ago.
 //!
+//! Nodes answer from their volumes, ask the origin, and take responses from each other.
+//!
 //! Messages are lost, late, doubled and out of order. Nodes die between any two steps, keep their volume, and come back. Servers are
 //! restarted, replaced and emptied. All of it follows from a seed, so that a failure can be repeated: `EYEWALL_FLEET_SEED` runs one seed,
 //! `EYEWALL_FLEET_SEEDS` says how many to run.
@@ -13,6 +15,7 @@ mod server;
 mod world;
 
 use dice::Dice;
+use node::Rule;
 use world::{Kind, Outcome, World};
 
 /// How many seeds to run of each kind of log.
@@ -24,15 +27,15 @@ fn seeds() -> std::ops::Range<u64> {
     }
 }
 
-fn run(kind: Kind, believes_durable: bool, seed: u64) -> Outcome {
-    World::new(kind, believes_durable, Dice::new(seed)).run()
+fn run(kind: Kind, broken: Option<Rule>, believes_durable: bool, seed: u64) -> Outcome {
+    World::new(kind, broken, believes_durable, Dice::new(seed)).run()
 }
 
 /// Runs all seeds with what the operator should have configured, and checks that the runs were worth something.
 fn check(kind: Kind) {
     let mut all = Outcome::default();
     for seed in seeds() {
-        let outcome = run(kind, kind == Kind::Replicated, seed);
+        let outcome = run(kind, None, kind == Kind::Replicated, seed);
         assert_eq!(outcome.violation, None, "{kind:?}, seed {seed}");
         all.add(&outcome);
     }
@@ -40,6 +43,7 @@ fn check(kind: Kind) {
     if seeds().end - seeds().start >= 100 {
         assert!(all.acknowledged > 1000 && all.hits > 10_000 && all.gaps > 100 && all.deaths > 50, "{all:?}");
         assert!(all.blind > 50 && all.takeovers > 50, "{all:?}");
+        assert!(all.taken > 1000 && all.refused > 100, "{all:?}");
     }
 }
 
@@ -61,6 +65,15 @@ fn a_failover_that_loses_lines_loses_no_purge() {
 /// The simulation can fail: it finds out if the operator calls a log durable that is not.
 #[test]
 fn a_lossy_log_that_is_called_durable_is_found_out() {
-    let is_broken = |seed| run(Kind::Lossy, true, seed).violation.is_some();
+    let is_broken = |seed| run(Kind::Lossy, None, true, seed).violation.is_some();
     assert!((0..400).any(is_broken), "no seed broke the promise");
+}
+
+/// The simulation needs each rule for responses of other nodes.
+#[test]
+fn without_one_of_the_rules_a_node_takes_what_was_purged() {
+    for rule in [Rule::Judges, Rule::NotesFirst, Rule::AppliesOwn, Rule::NumbersAtStart] {
+        let is_broken = |seed| run(Kind::Replicated, Some(rule), true, seed).violation.is_some();
+        assert!((0..1000).any(is_broken), "{rule:?}: no seed broke the promise");
+    }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use eyewall_fleet::{Line, Reign, State, Ticket};
+use eyewall_fleet::{AsOf, Line, Reign, State, Ticket};
 
 use crate::cache::{KEYS, Mark, TAGS, Target};
 use crate::dice::Dice;
-use crate::node::{ASK_EVERY_MS, MAX_BLIND_MS, Node};
+use crate::node::{ASK_EVERY_MS, MAX_BLIND_MS, Node, Rule};
 use crate::server::Server;
 
 const NODES: usize = 4;
@@ -35,6 +35,9 @@ pub(crate) struct Outcome {
     pub(crate) deaths: u64,
     pub(crate) blind: u64,
     pub(crate) takeovers: u64,
+    /// Responses of other nodes that were stored, and those that were refused.
+    pub(crate) taken: u64,
+    pub(crate) refused: u64,
 }
 
 impl Outcome {
@@ -45,6 +48,8 @@ impl Outcome {
         self.deaths += other.deaths;
         self.blind += other.blind;
         self.takeovers += other.takeovers;
+        self.taken += other.taken;
+        self.refused += other.refused;
     }
 }
 
@@ -89,11 +94,37 @@ enum Message {
         incarnation: u64,
         mark: Mark,
         version: u64,
+        /// Up to which line the node had applied the log when it asked.
+        as_of: Option<AsOf>,
+        /// Other nodes that wait for it.
+        peers: Vec<Asker>,
     },
+    /// A node asks another one for a key.
+    PeerAsk {
+        home: usize,
+        peer: Asker,
+    },
+    /// The answer: a version, and up to which line it is right.
+    PeerAnswer {
+        peer: Asker,
+        version: u64,
+        as_of: AsOf,
+    },
+}
+
+/// A node that has asked another one.
+#[derive(Clone, Copy)]
+struct Asker {
+    node: usize,
+    incarnation: u64,
+    mark: Mark,
+    key: u64,
 }
 
 pub(crate) struct World {
     kind: Kind,
+    /// A rule that all nodes break.
+    broken: Option<Rule>,
     believes_durable: bool,
     dice: Dice,
     now_ms: u64,
@@ -110,13 +141,14 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(kind: Kind, believes_durable: bool, dice: Dice) -> Self {
+    pub(crate) fn new(kind: Kind, broken: Option<Rule>, believes_durable: bool, dice: Dice) -> Self {
         Self {
             kind,
+            broken,
             believes_durable,
             dice,
             now_ms: 1,
-            nodes: (0..NODES).map(|_| Node::new()).collect(),
+            nodes: (0..NODES).map(|number| Node::new(number, broken)).collect(),
             servers: vec![Server::new("reign0", kind == Kind::Replicated)],
             messages: BTreeMap::new(),
             sent: 0,
@@ -200,13 +232,32 @@ impl World {
                 let Some(process) = self.nodes[to.0].reached(to.1, self.now_ms) else { return };
                 if process.server == server {
                     let actions = process.follower.lines(lines);
-                    self.nodes[to.0].act(actions, self.now_ms >= CALM_MS, &mut self.dice);
+                    self.nodes[to.0].act(actions, self.now_ms, self.now_ms >= CALM_MS, &mut self.dice);
+                    self.promise(to.0);
                 }
             }
-            Message::Filled { node, incarnation, mark, version } => {
-                let node = &mut self.nodes[node];
-                if node.process.as_ref().is_some_and(|process| process.incarnation == incarnation) {
-                    node.cache.store(mark, version);
+            Message::Filled { node, incarnation, mark, version, as_of, peers } => {
+                if self.lives(node, incarnation) {
+                    self.nodes[node].cache.store(mark, version);
+                    let now = self.nodes[node].process.as_ref().and_then(|process| process.as_of(self.now_ms));
+                    let as_of = if self.broken == Some(Rule::NumbersAtStart) { now } else { as_of };
+                    let Some(as_of) = as_of else { return };
+                    for peer in peers {
+                        self.try_send(Message::PeerAnswer { peer, version, as_of: as_of.clone() });
+                    }
+                }
+            }
+            Message::PeerAsk { home, peer } => self.asked_by_peer(home, peer),
+            Message::PeerAnswer { peer, version, as_of } => {
+                if !self.lives(peer.node, peer.incarnation) {
+                    return;
+                }
+                let node = &mut self.nodes[peer.node];
+                if node.takes(self.now_ms, peer.key, &as_of) {
+                    self.outcome.taken += 1;
+                    node.cache.store(peer.mark, version);
+                } else {
+                    self.outcome.refused += 1;
                 }
             }
         }
@@ -220,19 +271,60 @@ impl World {
         process.outbox.reign(&state.reign);
         if state.is_replicated {
             process.answered_ms = self.now_ms;
-            for (ticket, _) in process.outbox.acknowledged(&state.reign, state.head) {
-                let Some(at) = process.promised.iter().position(|(of, ..)| *of == ticket) else { continue };
-                let (_, target, versions) = process.promised.swap_remove(at);
-                self.outcome.acknowledged += 1;
-                for key in (0..KEYS).filter(|key| target.covers(*key)) {
-                    self.promises.push((self.now_ms, key, versions[key as usize]));
-                }
-            }
+            let acknowledged = process.outbox.acknowledged(&state.reign, state.head);
+            process.unread.extend(acknowledged);
         }
         let before = process.follower.gaps();
         let actions = process.follower.state(state);
         self.outcome.gaps += process.follower.gaps() - before;
-        self.nodes[to.0].act(actions, self.now_ms >= CALM_MS, &mut self.dice);
+        self.nodes[to.0].act(actions, self.now_ms, self.now_ms >= CALM_MS, &mut self.dice);
+        self.promise(to.0);
+    }
+
+    /// Answers the purges whose lines the node has read. A gap has made everything stale, so it counts as well.
+    fn promise(&mut self, number: usize) {
+        let Some(process) = &mut self.nodes[number].process else { return };
+        let (last, waits) = (process.follower.number(), self.broken != Some(Rule::AppliesOwn));
+        for (ticket, _) in process.unread.extract_if(.., |(_, line)| !waits || *line <= last) {
+            let Some(at) = process.promised.iter().position(|(of, ..)| *of == ticket) else { continue };
+            let (_, target, versions) = process.promised.swap_remove(at);
+            self.outcome.acknowledged += 1;
+            for key in (0..KEYS).filter(|key| target.covers(*key)) {
+                self.promises.push((self.now_ms, key, versions[key as usize]));
+            }
+        }
+    }
+
+    fn lives(&self, node: usize, incarnation: u64) -> bool {
+        self.nodes[node].process.as_ref().is_some_and(|process| process.incarnation == incarnation)
+    }
+
+    /// A node is asked by another one: it answers from its volume, or asks the origin. A fill that runs already is good for both.
+    fn asked_by_peer(&mut self, home: usize, peer: Asker) {
+        let node = &self.nodes[home];
+        let Some(process) = &node.process else { return };
+        let Some(as_of) = process.as_of(self.now_ms) else { return };
+        if let Some(version) = node.cache.fresh(peer.key) {
+            return self.try_send(Message::PeerAnswer { peer, version, as_of });
+        }
+        let own = process.incarnation;
+        let running = self.messages.values_mut().find_map(|message| match message {
+            Message::Filled { node, incarnation, mark, peers, .. } => {
+                (*node == home && *incarnation == own && mark.key == peer.key).then_some(peers)
+            }
+            _ => None,
+        });
+        match running {
+            Some(peers) => peers.push(peer),
+            None => self.fill(home, own, peer.key, vec![peer]),
+        }
+    }
+
+    /// Asks the origin, which answers at once. The answer is under way for a while.
+    fn fill(&mut self, node: usize, incarnation: u64, key: u64, peers: Vec<Asker>) {
+        let (mark, version) = (self.nodes[node].cache.begin(key), self.versions[key as usize]);
+        let as_of = self.nodes[node].process.as_ref().and_then(|process| process.as_of(self.now_ms));
+        self.send(Message::Filled { node, incarnation, mark, version, as_of, peers });
     }
 
     /// Breaks something.
@@ -294,7 +386,7 @@ impl World {
         }
         let actions = process.follower.tick(now_ms);
         self.outcome.blind += actions.len() as u64;
-        node.act(actions, self.now_ms >= CALM_MS, &mut self.dice);
+        node.act(actions, now_ms, now_ms >= CALM_MS, &mut self.dice);
         let Some(process) = &mut self.nodes[number].process else { return };
         let (from, server) = ((number, process.incarnation), process.server);
         let is_cut = now_ms < self.nodes[number].cut_until_ms;
@@ -323,9 +415,13 @@ impl World {
             self.check(number, key, version);
         } else if let Some(process) = &self.nodes[number].process {
             let (mark, incarnation) = (self.nodes[number].cache.begin(key), process.incarnation);
-            // The origin has answered by now, and the answer is under way.
-            let version = self.versions[key as usize];
-            self.send(Message::Filled { node: number, incarnation, mark, version });
+            let home = self.dice.below(2 * NODES as u64) as usize;
+            if home < NODES && process.as_of(self.now_ms).is_some() {
+                let peer = Asker { node: number, incarnation, mark, key };
+                self.try_send(Message::PeerAsk { home, peer });
+            } else {
+                self.fill(number, incarnation, key, Vec::new());
+            }
         }
         if self.dice.below(1000) < 6 {
             self.edit(number);

@@ -1,0 +1,119 @@
+use super::*;
+
+fn as_of(line: u64, reign: &str) -> AsOf {
+    AsOf { line, written_in: Reign::new(reign) }
+}
+
+fn place(number: u64, reign: &str) -> Place {
+    Place { reign: Reign::new(reign), number, written_in: Reign::new(reign) }
+}
+
+fn line(number: u64, reign: &str) -> Line {
+    let reign = Reign::new(reign);
+    Line { number, before: reign.clone(), reign, purger: String::new(), purge: Vec::new() }
+}
+
+/// Notes at line 5 of reign `a`.
+fn notes(notes_max: usize) -> Notes {
+    let mut notes = Notes::new(notes_max);
+    notes.applied(&place(5, "a"));
+    notes
+}
+
+fn allows(notes: &Notes, as_of: &AsOf, tags: &[&str]) -> bool {
+    let tags: Vec<String> = tags.iter().map(|tag| (*tag).to_owned()).collect();
+    let subject = Subject { address: "http://x/p", key: b"http://x/p cookie:a=b", tags: &tags };
+    notes.allows(as_of, subject)
+}
+
+#[test]
+fn a_later_line_that_covers_a_response_refuses_it() {
+    for covers in [
+        Covers::Address("http://x/p"),
+        Covers::Tag("t"),
+        Covers::Prefix("http://x/"),
+        Covers::Prefix("http://x/p"),
+        Covers::Everything,
+    ] {
+        let mut notes = notes(9);
+        notes.add(&line(6, "a"), [covers]);
+        notes.add(&line(7, "a"), [Covers::Tag("other"), Covers::Address("http://x/"), Covers::Prefix("http://y/")]);
+        assert!(!allows(&notes, &as_of(5, "a"), &["s", "t"]), "{covers:?}");
+        for (line, is_allowed) in [(4, false), (6, true), (7, true), (8, true)] {
+            assert_eq!(allows(&notes, &as_of(line, "a"), &["s", "t"]), is_allowed, "{covers:?} {line}");
+        }
+    }
+}
+
+#[test]
+fn another_history_is_refused() {
+    let mut notes = notes(9);
+    notes.add(&line(6, "a"), []);
+    notes.add(&line(7, "b"), []);
+    notes.applied(&Place { reign: Reign::new("c"), number: 7, written_in: Reign::new("b") });
+    for (line, reign, is_allowed) in [
+        (5, "a", true),
+        (5, "b", false),
+        (6, "a", true),
+        (6, "b", false),
+        (7, "a", false),
+        (7, "b", true),
+        (7, "c", false),
+        // Lines that this node has not seen.
+        (8, "b", true),
+        (8, "c", true),
+        (8, "a", false),
+    ] {
+        assert_eq!(allows(&notes, &as_of(line, reign), &[]), is_allowed, "{line} {reign}");
+    }
+}
+
+#[test]
+fn a_gap_makes_everything_before_it_unknown() {
+    let mut notes = notes(9);
+    notes.gap();
+    assert!(notes.as_of().is_none() && !allows(&notes, &as_of(5, "a"), &[]));
+    notes.applied(&place(9, "b"));
+    assert_eq!(notes.as_of(), Some(&as_of(9, "b")));
+    assert!(allows(&notes, &as_of(9, "b"), &[]) && !allows(&notes, &as_of(8, "b"), &[]));
+    // A line that doesn't follow is a gap, too.
+    notes.add(&line(11, "b"), []);
+    assert_eq!(notes.as_of(), None);
+}
+
+#[test]
+fn what_is_forgotten_raises_the_floor() {
+    let mut notes = notes(2);
+    for number in 6..=9 {
+        notes.add(&line(number, "a"), [Covers::Tag("same")]);
+    }
+    assert!(!allows(&notes, &as_of(6, "a"), &[]) && allows(&notes, &as_of(7, "a"), &[]));
+    assert!(!allows(&notes, &as_of(8, "a"), &["same"]) && allows(&notes, &as_of(9, "a"), &["same"]));
+    for number in 10..=12 {
+        notes.add(&line(number, "a"), [Covers::Prefix("http://elsewhere/")]);
+    }
+    assert!(!allows(&notes, &as_of(9, "a"), &[]) && allows(&notes, &as_of(10, "a"), &[]));
+    notes.forget();
+    assert!(!allows(&notes, &as_of(11, "a"), &[]) && allows(&notes, &as_of(12, "a"), &[]));
+}
+
+#[test]
+fn the_place_is_that_of_applied_lines() {
+    let mut notes = notes(9);
+    notes.add(&line(6, "a"), [Covers::Everything]);
+    assert_eq!(notes.as_of(), Some(&as_of(5, "a")));
+    assert!(!allows(&notes, &as_of(5, "a"), &[]));
+    notes.applied(&place(6, "a"));
+    assert_eq!(notes.as_of(), Some(&as_of(6, "a")));
+}
+
+#[test]
+fn a_line_number_survives_as_text() {
+    for reign in ["", "a"] {
+        let as_of = as_of(7, reign);
+        assert_eq!(AsOf::parse(&as_of.to_text()), Some(as_of));
+    }
+    for text in ["", "7", "x a", "7 a b"] {
+        assert_eq!(AsOf::parse(text), None, "{text}");
+    }
+}
