@@ -189,7 +189,7 @@ fn exchange(shared: &Shared, kept: Kept, target: &str, counts: &mut Counts) -> (
             Err(error) => return (Err(format!("can't connect: {error}")), None),
         },
     };
-    match ask(&mut connection, target) {
+    match ask(&mut connection, &format!("GET {target}"), "") {
         Ok((status, fields, bytes)) => {
             let field = |name: &str| fields.get(name).map_or("", String::as_str);
             let is_hit = field("cache-status").starts_with("Eyewall; hit");
@@ -208,10 +208,16 @@ fn exchange(shared: &Shared, kept: Kept, target: &str, counts: &mut Counts) -> (
     }
 }
 
-type Response = (u16, BTreeMap<String, String>, Vec<u8>);
+/// The status, the fields and the body.
+pub(crate) type Response = (u16, BTreeMap<String, String>, Vec<u8>);
 
-fn ask(connection: &mut BufReader<Box<dyn Connection>>, target: &str) -> io::Result<Response> {
-    let request = format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n");
+/// One request without a body, such as `GET /`, on a connection that stays open. `fields` are whole lines.
+pub(crate) fn ask(
+    connection: &mut BufReader<Box<dyn Connection>>,
+    request: &str,
+    fields: &str,
+) -> io::Result<Response> {
+    let request = format!("{request} HTTP/1.1\r\nHost: test\r\n{fields}\r\n");
     connection.get_mut().write_all(request.as_bytes())?;
     connection.get_mut().flush()?;
     let mut lines = Vec::new();

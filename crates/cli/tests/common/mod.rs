@@ -13,5 +13,6 @@ pub(crate) mod load;
 #[path = "../../../server/tests/common/origin.rs"]
 pub(crate) mod origin;
 pub(crate) mod redis;
+pub(crate) mod relay;
 pub(crate) mod server;
 pub(crate) mod upgrading;

@@ -61,6 +61,11 @@ impl Redis {
         self.wait();
     }
 
+    /// Removes what it has kept, after [`Redis::kill`].
+    pub(crate) fn forget(&self) {
+        let _ = std::fs::remove_dir_all(self.folder.path().join("appendonlydir"));
+    }
+
     /// Stops it for now, without closing its connections.
     pub(crate) fn hang(&self) {
         kill_process(Pid::from_child(&self.child), Signal::STOP).expect("it runs");

@@ -8,6 +8,7 @@ mod password;
 mod purge_latency;
 mod reached;
 mod restarted;
+mod soak;
 mod tls;
 
 use std::time::{Duration, Instant};
