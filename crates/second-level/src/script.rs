@@ -1,0 +1,42 @@
+//! Scripts for Redis. Only the first call of a server sends a script's text.
+
+use aws_lc_rs::digest;
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, FromRedisValue, RedisResult};
+
+#[derive(Debug)]
+pub(crate) struct Script {
+    text: String,
+    /// The name by which Redis knows it.
+    digest: String,
+}
+
+impl Script {
+    pub(crate) fn new(parts: &[&str]) -> Self {
+        let text = parts.concat();
+        let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
+        let digest = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { text, digest }
+    }
+
+    /// Calls it with these keys and further arguments.
+    ///
+    /// # Errors
+    /// Those of Redis.
+    pub(crate) async fn call<T: FromRedisValue>(
+        &self,
+        connection: &mut MultiplexedConnection,
+        keys: &[String],
+        arguments: &[&[u8]],
+    ) -> RedisResult<T> {
+        let command = |name: &str, script: &str| -> Cmd {
+            let mut command = redis::cmd(name);
+            command.arg(script).arg(keys.len()).arg(keys).arg(arguments);
+            command
+        };
+        match command("EVALSHA", &self.digest).query_async(connection).await {
+            Err(error) if error.code() == Some("NOSCRIPT") => command("EVAL", &self.text).query_async(connection).await,
+            result => result,
+        }
+    }
+}
