@@ -26,7 +26,7 @@ pub(crate) struct Name(String);
 impl Name {
     pub(crate) fn of(key: &[u8]) -> Self {
         let digest = digest::digest(&digest::SHA256, key);
-        Self(digest.as_ref()[..NAME_BYTES].iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(in_hexadecimal(&digest.as_ref()[..NAME_BYTES]))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -84,6 +84,11 @@ fn context(key: &hmac::Key, name: &Name, head: &[u8]) -> hmac::Context {
     context.update(name.as_str().as_bytes());
     context.update(head);
     context
+}
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn in_hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"))
 }
 
 fn now_ms() -> u64 {

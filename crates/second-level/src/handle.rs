@@ -124,14 +124,11 @@ impl SecondLevel {
                 return None;
             }
         };
-        if !is_probe {
-            let has_place = |questions: usize| (questions < QUESTIONS_MAX).then_some(questions + 1);
-            if shared.questions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, has_place).is_err() {
-                count(&shared.counts.skipped);
-                return None;
-            }
-        } else {
-            shared.questions.fetch_add(1, Ordering::Relaxed);
+        // A probe is the only one.
+        let has_place = |questions: usize| (is_probe || questions < QUESTIONS_MAX).then_some(questions + 1);
+        if shared.questions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, has_place).is_err() {
+            count(&shared.counts.skipped);
+            return None;
         }
         let (answer, answered) = oneshot::channel();
         let question = Question { key: key.to_vec(), asked: Instant::now(), limit, is_probe, answer };

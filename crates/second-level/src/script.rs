@@ -4,6 +4,8 @@ use aws_lc_rs::digest;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, FromRedisValue, RedisResult};
 
+use crate::frame::in_hexadecimal;
+
 #[derive(Debug)]
 pub(crate) struct Script {
     text: String,
@@ -15,8 +17,7 @@ impl Script {
     pub(crate) fn new(parts: &[&str]) -> Self {
         let text = parts.concat();
         let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
-        let digest = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { text, digest }
+        Self { text, digest: in_hexadecimal(digest.as_ref()) }
     }
 
     /// Calls it with these keys and further arguments.

@@ -1,4 +1,4 @@
-//! What is known of a second level.
+//! The status of a second level, for operators.
 
 use serde::Serialize;
 

@@ -11,7 +11,7 @@ use crate::s3_store::S3Store;
 /// A store.
 #[derive(Debug)]
 pub(crate) enum Store {
-    Redis(RedisStore),
+    Redis(Box<RedisStore>),
     S3(S3Store),
 }
 

@@ -57,7 +57,7 @@ impl SecondLevelThread {
     /// [`StartError`].
     pub fn start(settings: &Settings) -> Result<(SecondLevel, Self), StartError> {
         let store = match &settings.backend {
-            Backend::Redis(redis) => Store::Redis(RedisStore::new(redis)),
+            Backend::Redis(redis) => Store::Redis(Box::new(RedisStore::new(redis))),
             Backend::S3(s3) => Store::S3(S3Store::new(s3).map_err(|error| StartError::Settings(error.to_string()))?),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

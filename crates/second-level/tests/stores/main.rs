@@ -1,8 +1,11 @@
 //! The second level with a real Redis, and with a bucket.
 
+#![allow(clippy::expect_used, reason = "a test ends by a panic")]
+
 mod bucket;
 mod on_redis;
 mod on_s3;
+#[allow(dead_code, reason = "the tests of the program use more of it")]
 #[path = "../../../cli/tests/common/redis.rs"]
 mod redis;
 
