@@ -119,6 +119,13 @@ impl Fleet {
         Ok(Appended { line: written.number, applied: is_awaited.then_some(true) })
     }
 
+    /// Writes a purge that the volume has noted to the log. True: the log has it, however long that took. False: too many purges wait for the
+    /// log, so the caller has to try again later.
+    pub async fn write(&self, purge: Vec<u8>) -> bool {
+        let (sender, receiver) = oneshot::channel();
+        self.orders.try_send(Order::Append { purge, written: sender }).is_ok() && receiver.await.is_ok()
+    }
+
     async fn wait_for_nodes(&self, written: &Written) -> Result<(), FleetError> {
         let mut behind = vec!["all".to_owned()];
         let waiting = async {

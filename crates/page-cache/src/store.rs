@@ -109,7 +109,7 @@ pub enum PurgeTarget<'a> {
     /// Entries with this tag.
     Tag(&'a str),
     /// Keys with this prefix.
-    Prefix(&'a str),
+    Prefix(&'a [u8]),
     /// All entries of the volume, including those of other programs.
     Everything,
 }

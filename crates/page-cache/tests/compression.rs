@@ -272,7 +272,7 @@ async fn a_purge_reaches_the_forms_at_once() {
     let ways: [PurgeBy; 3] = [
         |pages, kind| assert!(pages.purge_address(ADDRESS, None, kind).unwrap()),
         |pages, kind| pages.store.purge(PurgeTarget::Tag("t"), kind).unwrap(),
-        |pages, kind| pages.store.purge(PurgeTarget::Prefix("http://example.org/"), kind).unwrap(),
+        |pages, kind| pages.store.purge(PurgeTarget::Prefix(b"http://example.org/"), kind).unwrap(),
     ];
     for purge in ways {
         for kind in [Purge::Hard, Purge::Soft] {

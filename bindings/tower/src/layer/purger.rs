@@ -74,7 +74,7 @@ impl Purger {
     /// [`PurgeError`].
     pub async fn prefix(&self, prefix: &str, kind: Purge) -> Result<(), PurgeError> {
         let prefix = self.settings.prefix() + prefix;
-        self.purge(move |pages| pages.store.purge(PurgeTarget::Prefix(&prefix), kind)).await
+        self.purge(move |pages| pages.store.purge(PurgeTarget::Prefix(prefix.as_bytes()), kind)).await
     }
 
     /// Purges everything that this layer, or one with the same namespace, has stored, and no entries of other programs in the

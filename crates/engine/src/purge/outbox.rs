@@ -164,6 +164,11 @@ impl Outbox {
         cleared.map_err(|source| failed(path, source))
     }
 
+    /// Whether it was this process's turn at the last call of [`Outbox::read`]. If not, another process reads the outbox.
+    pub fn is_reader(&self) -> bool {
+        self.turn.is_some()
+    }
+
     /// How many bytes the reader has read and not emptied yet.
     pub fn bytes_read(&self) -> u64 {
         self.turn.as_ref().map_or(0, |turn| turn.read)

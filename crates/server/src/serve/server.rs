@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eyewall::Cache;
-use eyewall_fleet_redis::{Fleet, FleetThread};
+use eyewall_fleet_redis::Fleet;
 use eyewall_tls::clock::{Clock, SystemClock};
 use toml::Spanned;
 
@@ -50,7 +50,7 @@ pub struct Server {
     handle: Handle,
     /// In the order in which they end: connections, the fleet, the volume's upkeep, and the log after its last line.
     listening: Listening,
-    _fleet: Option<FleetThread>,
+    _fleet: Option<super::fleet::Node>,
     _upkeep: Upkeep,
     _log: Option<Log>,
 }
@@ -180,9 +180,12 @@ impl Builder {
         let places = ListenPlace::all(&config.server);
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
-        let (fleet, orders) = config.fleet.as_ref().map(|_| Fleet::new()).unzip();
+        let fleet = config.fleet.as_ref().map(|_| Fleet::new());
+        // The node writes its own purges to the log, not to the outbox. A program that has this server inside purges through the outbox.
+        let programs = cache;
+        let cache = if fleet.is_some() { programs.for_node() } else { programs.clone() };
         let mut shared = Shared::new(config, &cache, clock)?;
-        shared.fleet = fleet;
+        shared.fleet = fleet.as_ref().map(|(fleet, _)| Arc::clone(fleet));
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
         let server = &config.server;
         let binding = Binding::of(server, workers);
@@ -204,14 +207,22 @@ impl Builder {
         let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
         let lines = log.as_ref().map(Log::lines);
         let follow =
-            |(settings, orders): (&Spanned<_>, _)| super::fleet::start(settings.get_ref(), orders, &reloader, &cache);
-        let fleet = config.fleet.as_ref().zip(orders).map(follow).transpose()?;
+            |(settings, fleet): (&Spanned<_>, _)| super::fleet::start(settings.get_ref(), fleet, &reloader, &cache);
+        let fleet = config.fleet.as_ref().zip(fleet).map(follow).transpose()?;
         let upkeep = Upkeep::start(store, config.cache.scrub.0)?;
         let listening = Listening::start(beginnings, &upgrader, admin, lines.as_ref(), &handle, self.handles_signals)?;
         upgrader.own_files();
         config.log_warnings();
-        let server =
-            Server { admin: place, cache, handle, listening, _fleet: fleet, _upkeep: upkeep, _log: log, reloader };
+        let server = Server {
+            admin: place,
+            cache: programs,
+            handle,
+            listening,
+            _fleet: fleet,
+            _upkeep: upkeep,
+            _log: log,
+            reloader,
+        };
         Ok((server, has_admin))
     }
 

@@ -4,6 +4,7 @@ mod command;
 mod cut_off;
 mod failover;
 mod lost_log;
+mod of_programs;
 mod password;
 mod purge_latency;
 mod reached;

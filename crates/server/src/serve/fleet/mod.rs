@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! PURGE, administration ──> Fleet ──> eyewall-fleet-redis ──> apply ──> the volume
+//!                             ^ eyewall-fleet-agent <── outbox <── purges of other programs
 //! ```
 //! The crate does the work on a thread of its own, so no hit waits for it. This folder gives it the settings, and the volume. Without
 //! `[fleet]`, there is no such thread.
@@ -13,28 +14,37 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eyewall::Cache;
-use eyewall_fleet_redis::{FleetThread, Orders, Settings};
+use eyewall_fleet_agent::Passing;
+use eyewall_fleet_agent::words::Purging;
+use eyewall_fleet_redis::{Fleet, FleetThread, Orders, Settings};
 use toml::Spanned;
 
 use super::error::Error;
-use super::purge::PurgeRequest;
 use super::reload::Reloader;
 use crate::config::fleet::Fleet as Table;
 use apply::Applier;
 
-/// Starts to follow the log.
+/// This server as a node. Dropping it ends its threads, in this order.
+pub(crate) struct Node {
+    _passing: Passing,
+    _thread: FleetThread,
+}
+
+/// Starts to follow the log, and to pass on what other programs purge in the volume.
 ///
 /// # Errors
 /// [`Error::Fleet`] for a file, [`Error::Start`] if the system gives no thread or runtime.
 pub(crate) fn start(
     table: &Table,
-    orders: Orders,
+    (fleet, orders): (Arc<Fleet>, Orders),
     reloader: &Arc<Reloader>,
     cache: &Cache,
-) -> Result<FleetThread, Error> {
+) -> Result<Node, Error> {
     let settings = settings(table).map_err(Error::Fleet)?;
     let volume = Arc::new(Applier::new(reloader, cache, &settings.name));
-    FleetThread::start(&settings, orders, volume).map_err(Error::Start)
+    let thread = FleetThread::start(&settings, orders, volume).map_err(Error::Start)?;
+    let passing = Passing::start(cache, fleet).map_err(Error::Start)?;
+    Ok(Node { _passing: passing, _thread: thread })
 }
 
 fn settings(table: &Table) -> io::Result<Settings> {
@@ -50,6 +60,6 @@ fn settings(table: &Table) -> io::Result<Settings> {
         durable: table.durable,
         max_blind: table.max_blind.get_ref().0,
         lines: table.lines.0,
-        everything: PurgeRequest::everything_softly().encode(),
+        everything: Purging::everything_softly().encode(),
     })
 }

@@ -38,6 +38,7 @@ fn means(target: &Target, hit: &Hit<'_>) -> bool {
         }),
         Target::Tags(tags) => hit.tags().any(|tag| tags.iter().any(|meant| meant == tag)),
         Target::Prefixes(prefixes) => prefixes.iter().any(|prefix| hit.key().starts_with(prefix.as_bytes())),
+        Target::KeyPrefix(prefix) => hit.key().starts_with(prefix),
         Target::Everything => true,
     }
 }

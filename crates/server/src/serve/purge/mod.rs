@@ -20,9 +20,10 @@ mod targets;
 use std::sync::Arc;
 
 use eyewall::Purge as Kind;
+pub(crate) use eyewall_fleet_agent::words::Subject;
 use eyewall_fleet_redis::{Appended, FleetError};
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::shared::Shared;
 use crate::key::KeyError;
@@ -37,22 +38,6 @@ pub(crate) struct PurgeRequest {
     pub(crate) counts: bool,
     /// Whether to wait until all nodes of the fleet have applied it.
     pub(crate) waits: bool,
-}
-
-/// A subject, in the operator's words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Subject {
-    /// An address, with all of its variants and further key parts.
-    Url(String),
-    /// A tag of the site of this host, and the cache group of this name of the host; or a tag of all sites.
-    Tag { tag: String, host: Option<String> },
-    /// Addresses that begin with this.
-    Prefix(String),
-    /// A host; without a port, the host at all ports.
-    Host(String),
-    /// Everything in the volume.
-    Everything,
 }
 
 /// The result of a purge request.
@@ -188,6 +173,9 @@ impl Purged {
             Subject::Prefix(_) => ("prefix", target.into_name(), None),
             Subject::Host(host) => ("host", Some(host.clone()), None),
             Subject::Everything => ("everything", None, None),
+            // Requests have none; lines of the fleet do, and nobody reads their report.
+            Subject::EntryTag(tag) => ("entry_tag", Some(tag.clone()), None),
+            Subject::EntryPrefix(prefix) => ("entry_prefix", Some(String::from_utf8_lossy(prefix).into_owned()), None),
         };
         Self { what, name, host, result, entries }
     }

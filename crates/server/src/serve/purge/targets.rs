@@ -18,6 +18,8 @@ pub(super) enum Target {
     Address(Vec<Address>),
     Tags(Vec<String>),
     Prefixes(Vec<String>),
+    /// The beginning of keys of any kind.
+    KeyPrefix(Vec<u8>),
     Everything,
 }
 
@@ -78,6 +80,8 @@ impl Target {
             Subject::Prefix(text) => of_prefix(scope, text),
             Subject::Host(text) => of_host(scope, text),
             Subject::Everything => Ok(Self::Everything),
+            Subject::EntryTag(tag) => Ok(Self::Tags(vec![tag.clone()])),
+            Subject::EntryPrefix(prefix) => Ok(Self::KeyPrefix(prefix.clone())),
         }
     }
 
@@ -102,8 +106,9 @@ impl Target {
             }
             Self::Tags(tags) => pages.purge_many(tags.iter().map(|tag| PurgeTarget::Tag(tag)), kind),
             Self::Prefixes(prefixes) => {
-                pages.purge_many(prefixes.iter().map(|prefix| PurgeTarget::Prefix(prefix)), kind)
+                pages.purge_many(prefixes.iter().map(|prefix| PurgeTarget::Prefix(prefix.as_bytes())), kind)
             }
+            Self::KeyPrefix(prefix) => pages.purge_many([PurgeTarget::Prefix(prefix)], kind),
             Self::Everything => pages.purge_many([PurgeTarget::Everything], kind),
         };
         many.map(|()| Effect::Accepted).map_err(PurgeError::from)
@@ -114,7 +119,7 @@ impl Target {
         match self {
             Self::Address(keys) => keys.into_iter().next().map(|key| key.address),
             Self::Prefixes(prefixes) => prefixes.into_iter().next(),
-            Self::Tags(_) | Self::Everything => None,
+            Self::Tags(_) | Self::KeyPrefix(_) | Self::Everything => None,
         }
     }
 }

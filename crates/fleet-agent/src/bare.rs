@@ -1,0 +1,84 @@
+//! A volume that no server has, for the node that applies the purges of the fleet there.
+//!
+//! The place in the log is an entry of the volume: `eyewall:fleet:NAME`, as a server has it.
+
+use eyewall::{Cache, Lookup, Purge as Kind, PutOptions};
+use eyewall_fleet::{Gap, Line, Place};
+use eyewall_fleet_redis::Volume;
+
+use crate::words::{Purging, Subject};
+
+/// The volume.
+pub(crate) struct Bare {
+    cache: Cache,
+    key: String,
+}
+
+impl Bare {
+    /// The volume of `cache`, in the fleet of this name.
+    pub(crate) fn new(cache: &Cache, fleet: &str) -> Self {
+        Self { cache: cache.for_node(), key: format!("eyewall:fleet:{fleet}") }
+    }
+
+    fn purge(&self, subject: &Subject, kind: Kind) -> eyewall::Result<()> {
+        match subject {
+            // A tag of all sites is the tag of entries everywhere.
+            Subject::EntryTag(tag) | Subject::Tag { tag, host: None } => self.cache.purge_tag(tag, kind),
+            Subject::EntryPrefix(prefix) => self.cache.purge_prefix(prefix, kind),
+            Subject::Everything => self.cache.purge_all(kind),
+            // A bare volume has no sites.
+            Subject::Url(_) | Subject::Tag { .. } | Subject::Prefix(_) | Subject::Host(_) => Ok(()),
+        }
+    }
+}
+
+impl Volume for Bare {
+    fn saved(&self) -> Option<Place> {
+        match self.cache.lookup(&self.key) {
+            Ok(Lookup::Fresh(hit) | Lookup::Stale(hit)) => Place::parse(std::str::from_utf8(hit.value()).ok()?),
+            _ => None,
+        }
+    }
+
+    fn save(&self, place: &Place) {
+        let text = place.to_text();
+        // The look-up counts as a use, so that the entry stays.
+        if self.cache.get(&self.key).is_ok_and(|hit| hit.is_some_and(|hit| hit.value() == text.as_bytes())) {
+            return;
+        }
+        if let Err(error) = self.cache.put_with(&self.key, text, &PutOptions::new()) {
+            tracing::debug!(%error, "the place in the purge log could not be saved");
+        }
+    }
+
+    fn soften(&self, gap: Option<Gap>) -> bool {
+        match gap {
+            Some(Gap::NoPlace) => tracing::info!("this volume follows the purge log of the fleet from now on"),
+            Some(gap) => tracing::warn!(reason = gap.as_str(), "purges may be missing: all entries become stale"),
+            None => tracing::debug!("cut off from the purge log: all entries become stale"),
+        }
+        is_done(self.cache.purge_all(Kind::Soft))
+    }
+
+    fn apply(&self, line: &Line) -> bool {
+        match Purging::decode(&line.purge) {
+            Ok(purging) => purging.subjects.iter().all(|subject| is_done(self.purge(subject, purging.kind()))),
+            Err(error) => {
+                // A later version may know more. To be safe, it counts as a gap.
+                tracing::warn!(line = line.number, %error, "the purge log has a line that this version can't read");
+                false
+            }
+        }
+    }
+}
+
+fn is_done(outcome: eyewall::Result<()>) -> bool {
+    match outcome {
+        // A tag or prefix that is too long has no entries.
+        Ok(()) | Err(eyewall::Error::TagLength { .. } | eyewall::Error::KeyTooLong { .. }) => true,
+        Err(error) => {
+            tracing::warn!(%error, "a purge of the fleet could not be applied");
+            false
+        }
+    }
+}
