@@ -43,7 +43,7 @@ impl Upstream for Origin {
     type Body = Incoming;
     type Error = Error;
 
-    async fn ask(&self, Question { client, method, fields, content }: Question<'_>) -> Fetched {
+    async fn ask(&self, Question { client, method, fields, content, .. }: Question<'_>) -> Fetched {
         let body = content.cloned().map_or_else(Body::empty, Body::whole);
         self.send((method, &client.uri, fields), body).await
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use eyewall_fleet::AsOf;
 use eyewall_http::coding::Codings;
 use eyewall_http::selecting;
 use eyewall_http::terms::Terms;
@@ -9,6 +10,7 @@ use eyewall_http::vary_index::Variant;
 use http::{HeaderMap, StatusCode};
 
 use crate::body::BodyStream;
+use crate::carried::Carried;
 use crate::collapsing;
 use crate::fragments::Object;
 
@@ -36,6 +38,8 @@ pub(crate) struct Answer {
     pub(crate) tags: Vec<String>,
     /// The one of these tags that all responses of the address carry.
     pub(crate) address_tag: Option<String>,
+    /// Up to which line of the purge log it is right: that of the request that asked for it.
+    pub(crate) as_of: Option<AsOf>,
     /// Where the body comes from.
     pub(crate) content: Content,
 }
@@ -50,6 +54,20 @@ pub(crate) enum Content {
 }
 
 impl Answer {
+    /// What another cache needs to take it over. `length` is that of its body.
+    pub(crate) fn carried(&self, length: Option<u64>) -> Option<Carried> {
+        Some(Carried {
+            status: self.status,
+            terms: self.terms,
+            as_of: self.as_of.clone()?,
+            vary: self.variant.as_ref().map(|variant| variant.names.clone()).unwrap_or_default(),
+            tags: self.tags.clone(),
+            fields: self.fields.clone(),
+            length,
+            is_kept: true,
+        })
+    }
+
     /// Whether the answer is right for this request, too.
     pub(crate) fn suits(&self, request: &HeaderMap) -> bool {
         self.variant

@@ -14,6 +14,7 @@
 //! | [`purge`], [`tags`] | purges, and the tags by which responses are purged together |
 //! | [`query`], [`digest`] | the keys of an address's answers to QUERY; digests of content for keys |
 //! | [`compression`] | compressed forms of stored responses |
+//! | [`carried`] | stored responses on their way to other caches |
 //!
 //! How responses lie in the volume, and how they get there:
 //!
@@ -82,6 +83,7 @@ mod answer;
 mod blocking;
 pub mod body;
 pub mod cached_body;
+pub mod carried;
 mod collapsing;
 pub mod compression;
 pub mod digest;

@@ -27,6 +27,8 @@ pub struct Stored {
     pub terms: Terms,
     /// The response in the volume.
     pub found: Found,
+    /// The fields of requests that it was selected by.
+    pub vary: Vec<HeaderName>,
     /// The key of its address and the layout of its body, if the body is stored in fragments.
     fragments: Option<(Vec<u8>, Layout)>,
 }
@@ -82,14 +84,14 @@ impl Pages {
         for names in vary_index.name_lists() {
             let variant = Variant::of(names, request);
             if let Some(stored) = self.stored(look, key, vary_index.key_of(key, &variant), now).await {
-                return Selection::Stored(Box::new(stored));
+                return Selection::Stored(Box::new(Stored { vary: names.to_vec(), ..stored }));
             }
         }
         for variant in vary_index.variants() {
             if let Some(stored) = self.stored(look, key, vary_index.key_of(key, variant), now).await
                 && selecting::suits(&variant.names, &variant.selecting_key, &stored.found.head.fields, request)
             {
-                return Selection::Stored(Box::new(stored));
+                return Selection::Stored(Box::new(Stored { vary: variant.names.clone(), ..stored }));
             }
         }
         vary_index.name_lists().next().map_or(Selection::Nothing, |names| Selection::OtherVariants(names.to_vec()))
@@ -147,7 +149,7 @@ impl Stored {
         };
         // After a soft purge it is stale.
         let terms = if found.is_stale { stale(terms, now) } else { terms };
-        Some(Self { key, terms, found, fragments })
+        Some(Self { key, terms, found, vary: Vec::new(), fragments })
     }
 
     /// Whether it keeps its place against an answer of this status. A response that a soft purge has made stale does not.

@@ -14,6 +14,7 @@ use http::{Extensions, HeaderMap, HeaderName, Method, Response, StatusCode, Vers
 use http_body::{Body, Frame};
 use tokio::time::{Sleep, sleep};
 
+use crate::carried::Carried;
 use crate::settings::Settings;
 use crate::tags::{FIELDS, Tags};
 
@@ -69,6 +70,7 @@ pub trait Upstream: Send + Sync + Sized + 'static {
             is_opaque: false,
             codings: Codings::ALL,
             tags: tags.finish(),
+            carried: None,
         }
     }
 
@@ -93,6 +95,9 @@ pub struct Question<'a> {
     pub fields: HeaderMap,
     /// The content of a QUERY.
     pub content: Option<&'a Bytes>,
+    /// Whether a response of another cache is as good: all of it is wanted, for any client, and its like was stored before or may be
+    /// stored. Such a response has the extension [`Carried`].
+    pub is_for_all: bool,
 }
 
 /// A front door's rules for a response.
@@ -108,6 +113,8 @@ pub struct Rules<'a> {
     pub codings: Codings,
     /// The tags by which it can be purged together with others.
     pub tags: Vec<String>,
+    /// What another cache has judged. The cache sets it from the extension of the response.
+    pub carried: Option<Box<Carried>>,
 }
 
 /// Why an upstream gave no response, for clients.

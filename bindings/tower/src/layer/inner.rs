@@ -118,6 +118,6 @@ impl<S: HttpService<B>, B: UpstreamBody> Upstream for Inner<S, B> {
             Some(ttl) => Cow::Owned(Policy { status_ttl: Some(ttl), ..settings.policy.clone() }),
             None => Cow::Borrowed(&settings.policy),
         };
-        Rules { policy, is_refused: false, is_opaque: false, codings: Codings::ALL, tags }
+        Rules { policy, is_refused: false, is_opaque: false, codings: Codings::ALL, tags, carried: None }
     }
 }

@@ -71,7 +71,7 @@ impl<U: Upstream> Visit<U> {
         // The same body may have been stored with other fields since.
         let present = Object::of_stored(&stored).filter(|present| present.layout == object.layout);
         if let Some(combined) = present.and_then(|present| present.partial.combined(part)) {
-            self.renew(Box::new(stored), combined.fields().clone(), asked).await;
+            self.renew(Box::new(stored), combined.fields().clone(), asked, None).await;
         }
     }
 }

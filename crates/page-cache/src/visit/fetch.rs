@@ -12,6 +12,7 @@ use http::header::{CONTENT_LENGTH, DATE, IF_RANGE, RANGE};
 use http::{Extensions, HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use super::{Answered, Ask, Unanswered, Visit};
+use crate::carried::Carried;
 use crate::pages::Pages;
 use crate::recent_purges::Mark;
 use crate::reply::Reply;
@@ -36,7 +37,8 @@ impl<U: Upstream> Visit<U> {
         loop {
             let (fields, is_question) = self.question(&ask);
             let requested = self.now();
-            let response = match self.ask(self.method(), fields).await {
+            let is_for_all = self.is_for_all(&ask);
+            let response = match self.ask_for(self.method(), fields, is_for_all).await {
                 Ok(response) => response,
                 Err(error) => return self.without_answer(ask, error, mark).await,
             };
@@ -51,7 +53,8 @@ impl<U: Upstream> Visit<U> {
                     // The stored response is still right (RFC 9111, section 4.3.4).
                     let fields = update::updated(&stored.found.head.fields, &head.headers);
                     let status = CacheStatus::forwarded(ask.why).forward_status(head.status);
-                    if let Some(stored) = self.renew(stored, fields, asked).await
+                    let carried = rules.carried;
+                    if let Some(stored) = self.renew(stored, fields, asked, carried).await
                         && let Ok(response) = self.hit(stored, status).await
                     {
                         return Ok(response);
@@ -113,14 +116,34 @@ impl<U: Upstream> Visit<U> {
         (fields, is_question)
     }
 
+    /// Whether the answer of another cache is as good as that of the origin.
+    fn is_for_all(&self, ask: &Ask) -> bool {
+        let is_demanding = self.directives.no_cache || self.directives.no_store;
+        ask.part.is_none() && !ask.as_it_came && !is_demanding && !self.is_unstorable()
+    }
+
     pub(crate) async fn ask(&self, method: Method, fields: HeaderMap) -> Result<Response<U::Body>, U::Error> {
-        let content = self.content.as_ref();
-        let response = self.upstream.ask(Question { client: &self.parts, method, fields, content }).await?;
+        self.ask_for(method, fields, false).await
+    }
+
+    async fn ask_for(
+        &self,
+        method: Method,
+        fields: HeaderMap,
+        is_for_all: bool,
+    ) -> Result<Response<U::Body>, U::Error> {
+        let (client, content) = (&self.parts, self.content.as_ref());
+        let response = self.upstream.ask(Question { client, method, fields, content, is_for_all }).await?;
         Ok(without_false_length(response))
     }
 
     pub(crate) fn rules(&self, status: StatusCode, fields: &mut HeaderMap, extensions: &mut Extensions) -> Rules<'_> {
-        self.upstream.rules(&self.settings, status, fields, extensions)
+        let mut rules = self.upstream.rules(&self.settings, status, fields, extensions);
+        if let Some(carried) = extensions.remove::<Carried>() {
+            rules.tags.clone_from(&carried.tags);
+            rules.carried = Some(Box::new(carried));
+        }
+        rules
     }
 
     /// The upstream gave no answer.
@@ -160,10 +183,12 @@ impl<U: Upstream> Visit<U> {
         mut stored: Box<Stored>,
         mut fields: HeaderMap,
         asked: Asked,
+        carried: Option<Box<Carried>>,
     ) -> Option<Box<Stored>> {
         let status = stored.found.head.status;
         // It keeps the tags from when its body arrived.
         let rules = self.rules(status, &mut fields, &mut Extensions::new());
+        let rules = Rules { carried, ..rules };
         match self.judge(&rules, (status, &fields), asked.exchange) {
             Ok(storable) => {
                 self.renew_compressible(&mut stored, rules.codings, &mut fields);

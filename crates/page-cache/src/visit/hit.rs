@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, Version};
 
 use super::Visit;
 use crate::answer::{Answer, Content};
+use crate::carried::Carried;
 use crate::compression::form;
 use crate::fragments::{Object, Told, Unusable};
 use crate::reply::{self, Reply};
@@ -52,9 +53,11 @@ impl<U: Upstream> Visit<U> {
         }
         let freshness = Freshness::of(&stored.terms, self.now());
         let (received, role) = (stored.received(), self.role(&stored.terms));
+        let carried = self.as_of.clone().filter(|_| self.is_for_cache);
+        let carried = carried.and_then(|as_of| Carried::of_stored(&stored, as_of));
         let mut fields = std::mem::take(&mut stored.found.head.fields);
         let client_has_it = self.set_tag_that_client_has(stored.found.head.status, &mut fields);
-        let may_have_forms = !client_has_it && stored.found.head.compressible.is_some();
+        let may_have_forms = !client_has_it && !self.is_for_cache && stored.found.head.compressible.is_some();
         let form = if may_have_forms { self.form(&stored).await } else { None };
         if let Some((coding, _)) = form {
             form::dress(&mut fields, coding);
@@ -63,7 +66,9 @@ impl<U: Upstream> Visit<U> {
         self.finish(&mut fields, Version::HTTP_11, &status.ttl(freshness.left));
         let (code, trailers) = (stored.found.head.status, stored.trailers());
         let value = form.map_or_else(|| stored.found.value(), |(_, form)| form);
-        Ok(reply::representation(role, &self.parts, (code, fields), received, value, trailers))
+        let mut response = reply::representation(role, &self.parts, (code, fields), received, value, trailers);
+        self.carry(&mut response, || carried);
+        Ok(response)
     }
 
     async fn hit_in_fragments(
@@ -77,8 +82,12 @@ impl<U: Upstream> Visit<U> {
         freshness.write_age(&mut fields);
         let (code, version, left) = (stored.found.head.status, Version::HTTP_11, freshness.left);
         let object = Object::of_stored(&stored).ok_or(Unusable)?;
+        let carried = self.as_of.clone().filter(|_| self.is_for_cache);
+        let carried = carried.and_then(|as_of| Carried::of_stored(&stored, as_of));
         let told = Told { role, code, fields, received, version, status, left };
-        self.answer_in_fragments(Arc::new(object), told).await
+        let mut response = self.answer_in_fragments(Arc::new(object), told).await?;
+        self.carry(&mut response, || carried);
+        Ok(response)
     }
 
     /// Answers a request that waited for another one. `None` if the start of the body is gone.
@@ -95,13 +104,17 @@ impl<U: Upstream> Visit<U> {
                     fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
                 }
                 self.finish(&mut fields, Version::HTTP_11, &status.ttl(freshness.left));
-                let exchange = Exchange { requested: now, received: now };
-                Some(self.shared(answer, fields, Some(reader), exchange).await)
+                let (exchange, length) = (Exchange { requested: now, received: now }, stream.length());
+                let mut response = self.shared(answer, fields, Some(reader), exchange).await;
+                self.carry(&mut response, || answer.carried(length));
+                Some(response)
             }
             Content::Fragments(object) => {
                 let (code, version, role) = (answer.status, Version::HTTP_11, self.role(&answer.terms));
                 let told = Told { role, code, fields, received: now, version, status, left: freshness.left };
-                Some(self.answer_on_its_way(Arc::clone(object), told, None))
+                let mut response = self.answer_on_its_way(Arc::clone(object), told, None);
+                self.carry(&mut response, || answer.carried(Some(object.length())));
+                Some(response)
             }
         }
     }

@@ -21,6 +21,8 @@ use crate::upstream::{Rules, Upstream};
 pub(super) enum Refused {
     /// The front door refuses it.
     Rule,
+    /// Another cache has it for this one.
+    NotHome,
     /// Its transfer coding is unknown, so the cache can't know its content.
     Coding,
     /// It is an error, and the stored response is worth more.
@@ -35,6 +37,7 @@ impl Refused {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Rule => "rule",
+            Self::NotHome => "peer",
             Self::Coding => "transfer-coding",
             Self::KeepsStored => "keeps-stored",
             Self::TooLarge => "too-large",
@@ -46,7 +49,7 @@ impl Refused {
     /// stored response stays.
     pub(super) fn is_of_request(self) -> bool {
         match self {
-            Self::Rule | Self::KeepsStored => true,
+            Self::Rule | Self::NotHome | Self::KeepsStored => true,
             Self::Coding | Self::TooLarge => false,
             Self::Http(why) => why.is_of_request(),
         }
@@ -73,6 +76,9 @@ impl<U: Upstream> Visit<U> {
         (status, fields): (StatusCode, &HeaderMap),
         exchange: Exchange,
     ) -> Result<Storable, Refused> {
+        if let Some(carried) = &rules.carried {
+            return if carried.is_kept { Ok(carried.storable()) } else { Err(Refused::NotHome) };
+        }
         if rules.is_refused {
             return Err(Refused::Rule);
         }

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use eyewall_fleet::AsOf;
 use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::precondition::Role;
@@ -38,6 +39,7 @@ use http::{HeaderMap, HeaderName, Method, StatusCode, Version, response};
 
 use crate::answer::Leader;
 use crate::cached_body::CachedBody;
+use crate::carried::Carried;
 use crate::compression::entity_tag;
 use crate::fragments::{Part, Unusable};
 use crate::pages::Pages;
@@ -73,6 +75,11 @@ pub struct Visit<U> {
     pub content: Option<Bytes>,
     /// The client's demands on the cache, as far as the front door allows them.
     pub directives: RequestDirectives,
+    /// Up to which line of the purge log the volume was right when the request came. `None`: no other cache gets the answer.
+    pub as_of: Option<AsOf>,
+    /// The answer is for another cache. It is whole, in its identity form, and validated if it is stale. If it was or may be stored, it
+    /// has the extension [`Carried`].
+    pub is_for_cache: bool,
 }
 
 /// The answer to a request, or the reason why there is none, for the front door to report.
@@ -149,6 +156,8 @@ impl<U: Upstream> Visit<U> {
             address,
             address_tag: None,
             content: None,
+            as_of: None,
+            is_for_cache: false,
         }
     }
 
@@ -224,6 +233,10 @@ impl<U: Upstream> Visit<U> {
         let collapse_key = stored.key.clone();
         let why = if stored.terms.fresh_for(now).is_zero() { Forward::Stale } else { Forward::Request };
         match reuse::decide(&stored.terms, &directives, now, &self.settings.policy) {
+            // The cache that asks has its own copy for the time when the origin gives none.
+            Reuse::StaleAllowed | Reuse::StaleWhileRevalidate | Reuse::Validate { .. } if self.is_for_cache => {
+                ask(why, collapse_key, Some(stored), OnFailure::default())
+            }
             Reuse::Fresh | Reuse::StaleAllowed => Plan::Hit(stored),
             Reuse::StaleWhileRevalidate => {
                 Box::pin(self.refresh(collapse_key)).await;
@@ -274,6 +287,15 @@ impl<U: Upstream> Visit<U> {
             response.extensions_mut().insert(stands_for.clone());
         }
         response
+    }
+
+    /// Adds what another cache needs to a response that was stored, or will be.
+    fn carry(&self, response: &mut Reply<U::Body>, carried: impl FnOnce() -> Option<Carried>) {
+        if self.is_for_cache
+            && let Some(carried) = carried()
+        {
+            response.extensions_mut().insert(carried);
+        }
     }
 
     /// Adds the fields of the cache to a response: the connections that it passed, and what the cache did.

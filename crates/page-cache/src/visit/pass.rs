@@ -63,7 +63,7 @@ impl<U: Upstream> Visit<U> {
         let length = Some(stored.length());
         match update::effect_of_head(&stored.found.head.fields, length, answer.status, &answer.headers) {
             HeadEffect::None => {}
-            HeadEffect::Updated(fields) => drop(self.renew(stored, fields, asked).await),
+            HeadEffect::Updated(fields) => drop(self.renew(stored, fields, asked, None).await),
             HeadEffect::Outdated => self.pages.remove(stored).await,
         }
     }

@@ -140,6 +140,7 @@ impl<U: Upstream> Visit<U> {
             variant: None,
             codings: Codings::NONE,
             tags,
+            as_of: self.as_of.clone(),
             address_tag: None,
             content,
         }

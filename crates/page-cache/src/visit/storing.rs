@@ -139,6 +139,7 @@ impl<U: Upstream> Visit<U> {
             codings: *codings,
             tags: tags.clone(),
             address_tag: self.address_tag.clone(),
+            as_of: self.as_of.clone(),
             content,
         };
         let is_part = coming.range.is_some();
@@ -202,6 +203,7 @@ impl<U: Upstream> Visit<U> {
         self.finish(&mut head.headers, head.version, &status.stored(true).ttl(left));
         let extensions = std::mem::take(&mut head.extensions);
         let mut response = self.shared(&answer, head.headers, reader, asked.exchange).await;
+        self.carry(&mut response, || answer.carried(length));
         if self.settings.place == Place::Origin {
             *response.extensions_mut() = extensions;
         }
@@ -229,6 +231,7 @@ impl<U: Upstream> Visit<U> {
         let role = if self.settings.place == Place::Origin { Role::Origin } else { Role::Cache };
         let told = Told { role, code, fields, received: asked.exchange.received, version, status, left };
         let mut response = self.answer_on_its_way(Arc::clone(&object), told, Some(&lead));
+        self.carry(&mut response, || answer.carried(Some(object.length())));
         if self.settings.place == Place::Origin {
             *response.extensions_mut() = extensions;
         }

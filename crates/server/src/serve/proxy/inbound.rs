@@ -73,7 +73,7 @@ impl Upstream for Inbound {
     type Error = ProxyError;
 
     async fn ask(&self, question: Question<'_>) -> Result<Response<ResponseBody>, ProxyError> {
-        let Question { client, method, fields, content } = question;
+        let Question { client, method, fields, content, .. } = question;
         // The key's target is a valid target in normal form. If it can't be parsed, the origin gets the client's own.
         let target: Uri = self.key.forwarded_target().parse().unwrap_or_else(|_| client.uri.clone());
         let client_info = self.client_info(client);
@@ -124,6 +124,7 @@ impl Upstream for Inbound {
             is_opaque: framing::is_coded(extensions),
             codings: applied.overrides.compress.unwrap_or_else(|| site.settings.codings()),
             tags: tags::of_response(site, &self.key, &applied, fields, extensions),
+            carried: None,
         }
     }
 
