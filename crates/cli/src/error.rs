@@ -47,6 +47,12 @@ pub enum Error {
         /// What `--cache` named.
         path: PathBuf,
     },
+    /// The options of `fleet agent` are wrong.
+    #[error(transparent)]
+    Agent(eyewall_fleet_agent::OptionsError),
+    /// The system gives the agent no thread, runtime, signals or random number.
+    #[error("can't start the agent: {0}")]
+    AgentSystem(io::Error),
     /// The engine refused.
     #[error("{}", crate::words::in_words(.0))]
     Cache(#[from] eyewall::Error),
@@ -223,6 +229,7 @@ impl Error {
             | Self::Memory { .. }
             | Self::Config { .. }
             | Self::Flags(_)
+            | Self::Agent(_)
             | Self::Refused { status: 400 | 413 | 421 | 422, .. }
             | Self::Cache(
                 Engine::KeyEmpty

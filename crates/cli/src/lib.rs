@@ -15,6 +15,7 @@
 //! eyewall serve  --cache site.eye --origin URL    answer HTTP from it
 //! eyewall reload --server admin.sock              put its configuration file in force
 //! eyewall upgrade --server admin.sock             hand over to a new process
+//! eyewall fleet agent --cache site.eye --redis URL   make the volume a node of a fleet
 //! eyewall check  site.toml                        check a configuration  exit 0, or 2 if it has mistakes
 //! eyewall advise access.log                       recommend a size for the volume
 //! eyewall completions bash                        a completion script
@@ -34,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advise;
+mod agent;
 pub mod args;
 mod error;
 #[cfg(test)]
@@ -49,7 +51,7 @@ mod words;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use args::{Arguments, Verb};
+use args::{Arguments, FleetVerb, Verb};
 pub use error::{Error, Outcome};
 
 /// Runs one command line, whose first word is the program's name, and returns the exit code.
@@ -95,7 +97,11 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Export(export) => tools::export::run(volume::named(cache)?, export),
         Verb::Import(import) => tools::import::run(volume::named(cache)?, import),
         Verb::Serve(serve) => serve::run(cache, serve),
-        Verb::Fleet(fleet) => tools::fleet::run(fleet),
+        Verb::Fleet(fleet) => match (&fleet.agent, &fleet.asked) {
+            (Some(FleetVerb::Agent(agent)), _) => agent::run(cache, agent),
+            (None, Some(asked)) => tools::fleet::run(asked),
+            (None, None) => unreachable!("without a further verb, --server is required"),
+        },
         Verb::Reload(reload) => tools::reload::run(reload),
         Verb::Upgrade(upgrade) => tools::upgrade::run(upgrade),
         Verb::Check(check) => tools::check::run(check),

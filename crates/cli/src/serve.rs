@@ -158,7 +158,7 @@ fn in_words(site: &site::Site) -> String {
     format!("{}{hosts}", sources.join(", then "))
 }
 
-fn start_log(is_verbose: bool) {
+pub(crate) fn start_log(is_verbose: bool) {
     let level = if is_verbose { LevelFilter::DEBUG } else { LevelFilter::WARN };
     // Without this, a message that standard error doesn't take would be reported there, which panics.
     let log = tracing_subscriber::fmt().log_internal_errors(false);

@@ -18,6 +18,12 @@ impl Cache {
     pub fn put_aside(&self) -> Option<PathBuf> {
         kept_beside(self.path()?).into_iter().max()
     }
+
+    /// Whether the volume's path still leads to it. False: somebody has removed or replaced the file, as a process does that puts a
+    /// broken volume aside. Open the path again then. A resize is no replacement. True for a volume without a file.
+    pub fn is_at_its_path(&self) -> bool {
+        self.volume().membership.door().is_none_or(|door| self.path().is_none() || door.has_its_name())
+    }
 }
 
 /// The file that a symbolic link at `path` leads to. A missing file counts only if a broken volume lies beside it:

@@ -234,3 +234,16 @@ fn one_of_several_openers_puts_aside_and_all_share_the_new_volume() {
         }
     }
 }
+
+#[test]
+fn a_cache_knows_whether_its_path_leads_to_it() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let cache = options().open(&path).unwrap();
+    cache.resize(&Options::new().size(1 << 20)).unwrap();
+    assert!(cache.is_at_its_path() && Options::new().heap().unwrap().is_at_its_path());
+    std::fs::rename(&path, folder.path().join("elsewhere")).unwrap();
+    assert!(!cache.is_at_its_path());
+    options().size(1 << 20).open(&path).unwrap();
+    assert!(!cache.is_at_its_path(), "another one is there");
+}

@@ -17,9 +17,11 @@
 
 mod agent;
 mod bare;
+mod options;
 mod passing;
 mod watch;
 pub mod words;
 
 pub use agent::Agent;
+pub use options::{Options, OptionsError};
 pub use passing::Passing;

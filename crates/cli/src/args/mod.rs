@@ -4,6 +4,7 @@
 //! for wrong command lines.
 
 mod advise;
+mod agent;
 mod entry;
 mod hints;
 mod mode;
@@ -17,6 +18,7 @@ use clap::{Args, Parser, Subcommand};
 pub use advise::Advise;
 pub(crate) use hints::parse;
 
+pub use agent::Agent;
 pub use entry::{Get, List, Put, PutBeside, Remove, SortBy};
 pub use operate::{Create, Export, Import, Map, Purge, Resize, Scrub, ServerPlace, Stat, Top, Upkeep, Verify};
 pub use serve::{Check, LogForm, RunningServer, Serve};
@@ -95,7 +97,7 @@ pub enum Verb {
     Upgrade(RunningServer),
     /// Show the nodes of a server's fleet: how far they are behind the purge log, and whether they are cut off from it
     #[command(after_help = serve::FLEET_AFTER_HELP)]
-    Fleet(RunningServer),
+    Fleet(Fleet),
     /// Check a configuration file of the server, and show its effect; exit 2 if it has mistakes
     #[command(after_help = serve::CHECK_AFTER_HELP)]
     Check(Check),
@@ -106,6 +108,26 @@ pub enum Verb {
     Completions(Completions),
     /// Write the manual page; with a folder, write one page per verb into it
     Man(Man),
+}
+
+/// `eyewall fleet`
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Fleet {
+    /// Another work than to show the nodes.
+    #[command(subcommand)]
+    pub agent: Option<FleetVerb>,
+    /// The server that shows them.
+    #[command(flatten)]
+    pub asked: Option<RunningServer>,
+}
+
+/// Another work of `eyewall fleet`.
+#[derive(Debug, Subcommand)]
+pub enum FleetVerb {
+    /// Make a volume a node of a fleet, for programs that use it without a server; runs until SIGTERM
+    #[command(after_help = agent::AGENT_AFTER_HELP)]
+    Agent(Agent),
 }
 
 /// `eyewall completions`

@@ -1,5 +1,6 @@
 //! Several servers that purge together, through a real Redis.
 
+mod agent;
 mod command;
 mod cut_off;
 mod failover;
