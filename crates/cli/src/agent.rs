@@ -61,6 +61,7 @@ fn options(words: &Words) -> AgentOptions {
         name: words.name.clone(),
         node: words.node.clone(),
         password_file: words.password_file.clone(),
+        sentinel_password_file: words.sentinel_password_file.clone(),
         ca_file: words.ca_file.clone(),
         min_replicas: words.min_replicas,
         durable: words.durable,

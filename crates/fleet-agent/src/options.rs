@@ -25,6 +25,8 @@ pub struct Options {
     pub node: Option<String>,
     /// A file with the password of Redis.
     pub password_file: Option<PathBuf>,
+    /// A file with the password of Sentinels.
+    pub sentinel_password_file: Option<PathBuf>,
     /// Certificates to trust for `rediss://`, in PEM. `None`: those of the system.
     pub ca_file: Option<PathBuf>,
     /// Replicas that must have a purge before it counts as written.
@@ -44,6 +46,7 @@ impl Default for Options {
             name: "eyewall".to_owned(),
             node: None,
             password_file: None,
+            sentinel_password_file: None,
             ca_file: None,
             min_replicas: 0,
             durable: false,
@@ -103,12 +106,16 @@ impl Options {
         in_range(LINES.contains(&self.lines), "lines", "100 to 100000000")?;
         in_range(self.min_replicas <= REPLICAS_MAX, "min_replicas", "0 to 16")?;
         let servers = self.redis.iter().map(|url| url.parse().map_err(OptionsError::Redis));
-        let password = self.password_file.as_deref().map(read).transpose()?;
+        let word = |file: &Option<PathBuf>| {
+            let bytes = file.as_deref().map(read).transpose()?;
+            Ok::<_, OptionsError>(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
+        };
         Ok(Settings {
             servers: servers.collect::<Result<_, _>>()?,
             name: self.name.clone(),
             node: self.node.clone(),
-            password: password.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()),
+            password: word(&self.password_file)?,
+            sentinel_password: word(&self.sentinel_password_file)?,
             authority: self.ca_file.as_deref().map(read).transpose()?,
             min_replicas: self.min_replicas,
             durable: self.durable,

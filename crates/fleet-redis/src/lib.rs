@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod apply;
 mod handle;
 mod link;

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use eyewall_fleet::{Line, Ticket};
 use eyewall_region::clock;
-use redis::RedisError;
+use redis::{RedisError, RedisResult};
 use tokio::sync::{mpsc, watch};
 
-use crate::redis_log::{Access, Answer, Known, Question, Reads, Writes};
+use crate::redis_log::{Answer, Known, Log, Question, Reads, Writes};
 use crate::redis_url::RedisUrl;
 
 /// The pause after all servers have failed.
@@ -42,7 +42,7 @@ pub(crate) enum Event {
 
 /// The link's end.
 pub(crate) struct Link {
-    pub(crate) access: Access,
+    pub(crate) log: Log,
     pub(crate) servers: Vec<RedisUrl>,
     /// Names this node's process.
     pub(crate) process: String,
@@ -58,26 +58,34 @@ impl Link {
     pub(crate) async fn run(mut self) {
         loop {
             for server in self.servers.clone() {
-                let lost = match self.access.connect(&server).await {
-                    Ok((writes, reads)) => {
+                let lost = match self.connect(&server).await {
+                    Ok((shown, writes, reads)) => {
                         // Tasks of an earlier connection are void: the node begins again with the event.
                         while self.tasks.try_recv().is_ok() {}
-                        let connected = Event::Connected(server.to_string());
-                        if self.events.send(connected).await.is_err() {
+                        if self.events.send(Event::Connected(shown.clone())).await.is_err() {
                             return;
                         }
-                        self.serve(writes, reads).await
+                        let (log, timeout) = (self.log.clone(), self.log.timeout);
+                        tokio::select! {
+                            lost = self.serve(writes, reads) => lost,
+                            lost = replaced(&log, &server, &shown, timeout) => Some(lost),
+                        }
                     }
                     Err(error) => Some(words(&error)),
                 };
-                let lost = lost.map(|words| format!("{}: {words}", &server));
                 let Some(lost) = lost else { continue };
-                if self.events.send(Event::Lost(lost)).await.is_err() {
+                if self.events.send(Event::Lost(format!("{server}: {lost}"))).await.is_err() {
                     return;
                 }
             }
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    async fn connect(&self, server: &RedisUrl) -> RedisResult<(String, Writes, Reads)> {
+        let found = self.log.access.find(server).await?;
+        let (writes, reads) = self.log.connect(&found).await?;
+        Ok((found.shown(server), writes, reads))
     }
 
     /// Works until the connection is lost. Returns the reason; `None` if the node wanted it.
@@ -127,6 +135,20 @@ impl Link {
             lost = reading => lost,
         }
     }
+}
+
+/// Waits until a Sentinel names another server than this one. It returns the reason to leave this server.
+async fn replaced(log: &Log, server: &RedisUrl, shown: &str, every: Duration) -> String {
+    while server.is_sentinel() {
+        tokio::time::sleep(every).await;
+        // A Sentinel that can't be reached says nothing about the server.
+        if let Ok(found) = log.access.find(server).await
+            && found.shown(server) != shown
+        {
+            return format!("it names {} in the place of {shown}", found.shown(server));
+        }
+    }
+    std::future::pending().await
 }
 
 /// An error of Redis as an operator knows it.

@@ -13,7 +13,7 @@ use tokio::time::MissedTickBehavior;
 use crate::apply::{Applied, carry_out};
 use crate::handle::{Order, Orders, Places, Written, locked, random_word};
 use crate::link::{Event, Link, Task};
-use crate::redis_log::{Access, Answer, Known};
+use crate::redis_log::{Answer, Known, Log};
 use crate::status::{NodeState, NodeStatus, Said, Seen};
 use crate::{Settings, Volume};
 
@@ -97,7 +97,7 @@ impl Node {
         let ((tasks, link_tasks), (link_events, events)) = (mpsc::channel(16), mpsc::channel(16));
         let (after, link_after) = watch::channel(None);
         let link = Link {
-            access: Access::new(settings)?,
+            log: Log::new(settings)?,
             servers: settings.servers.clone(),
             process: process.clone(),
             live_for: max_blind,

@@ -10,19 +10,15 @@
 use std::time::Duration;
 
 use eyewall_fleet::{Line, Reign, State, Ticket};
-use redis::aio::MultiplexedConnection;
-use redis::io::tcp::TcpSettings;
-use redis::{AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo as _, RedisResult, TlsCertificates, Value};
+use redis::{Cmd, RedisResult, Value};
 
 use crate::Settings;
-use crate::redis_url::RedisUrl;
+use crate::access::{Access, Connection, Found};
 
 const APPEND: &str = concat!(include_str!("reign.lua"), include_str!("append.lua"));
 const ASK: &str = concat!(include_str!("reign.lua"), include_str!("ask.lua"));
 const NODES: &str = include_str!("nodes.lua");
 
-/// The timeout of a connection's beginning.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the server waits for a line before it answers that there is none.
 const READ_BLOCK: Duration = Duration::from_secs(2);
 /// The timeout of the read of lines, beyond that.
@@ -30,16 +26,15 @@ const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most lines of one read.
 const LINES_MAX: usize = 256;
 
-/// How to reach the log, and what to call it.
-#[derive(Debug, Clone)]
-pub(crate) struct Access {
-    password: Option<String>,
-    authority: Option<Vec<u8>>,
+/// The log: how to reach it, and what to call it.
+#[derive(Clone)]
+pub(crate) struct Log {
+    pub(crate) access: Access,
     keys: Keys,
     /// The name of a new list.
     new_name: String,
     lines_max: u64,
-    pub(crate) min_replicas: u64,
+    min_replicas: u64,
     pub(crate) timeout: Duration,
 }
 
@@ -52,14 +47,14 @@ struct Keys {
 
 /// A connection for questions and purges. [`Reads`] is another one, since a read blocks its connection.
 pub(crate) struct Writes {
-    connection: MultiplexedConnection,
-    access: Access,
+    connection: Connection,
+    log: Log,
 }
 
 /// A connection that waits for lines.
 pub(crate) struct Reads {
-    connection: MultiplexedConnection,
-    access: Access,
+    connection: Connection,
+    log: Log,
 }
 
 /// What a node asks and says.
@@ -90,15 +85,13 @@ pub(crate) struct Known {
     pub(crate) said: String,
 }
 
-impl Access {
+impl Log {
     /// # Errors
     /// The system's, if it has no random numbers.
     pub(crate) fn new(settings: &Settings) -> std::io::Result<Self> {
-        let name = &settings.name;
-        let key = |what| format!("{{{name}}}:{what}");
+        let key = |what| format!("{{{}}}:{what}", settings.name);
         Ok(Self {
-            password: settings.password.clone(),
-            authority: settings.authority.clone(),
+            access: Access::new(settings, key("state")),
             keys: Keys { state: key("state"), lines: key("lines"), nodes: key("nodes") },
             new_name: crate::handle::random_word()?,
             lines_max: settings.lines,
@@ -111,31 +104,10 @@ impl Access {
     ///
     /// # Errors
     /// Those of Redis.
-    pub(crate) async fn connect(&self, server: &RedisUrl) -> RedisResult<(Writes, Reads)> {
-        let writes = self.connection(server, self.timeout + Duration::from_secs(1)).await?;
-        let reads = self.connection(server, READ_BLOCK + READ_TIMEOUT).await?;
-        let (access, other) = (self.clone(), self.clone());
-        Ok((Writes { connection: writes, access }, Reads { connection: reads, access: other }))
-    }
-
-    async fn connection(&self, server: &RedisUrl, timeout: Duration) -> RedisResult<MultiplexedConnection> {
-        let info = server.as_str().into_connection_info()?;
-        let mut redis = info.redis_settings().clone();
-        if let Some(password) = &self.password {
-            redis = redis.set_password(password);
-        }
-        let tcp = TcpSettings::default().set_nodelay(true);
-        let info = info.set_redis_settings(redis).set_tcp_settings(tcp);
-        let client = match &self.authority {
-            Some(authority) if server.is_tls() => {
-                Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert: Some(authority.clone()) })?
-            }
-            _ => Client::open(info)?,
-        };
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(Some(timeout));
-        client.get_multiplexed_async_connection_with_config(&config).await
+    pub(crate) async fn connect(&self, found: &Found) -> RedisResult<(Writes, Reads)> {
+        let writes = self.access.connect(found, self.timeout + Duration::from_secs(1)).await?;
+        let reads = self.access.connect(found, READ_BLOCK + READ_TIMEOUT).await?;
+        Ok((Writes { connection: writes, log: self.clone() }, Reads { connection: reads, log: self.clone() }))
     }
 }
 
@@ -145,21 +117,23 @@ impl Writes {
     /// # Errors
     /// Those of Redis. Then it is unknown which purges were written.
     pub(crate) async fn write(&mut self, purges: &[(Ticket, Vec<u8>)], question: Question<'_>) -> RedisResult<Answer> {
-        let Access { keys, new_name, lines_max, min_replicas, timeout, .. } = &self.access;
-        let mut pipeline = redis::pipe();
+        let Log { keys, new_name, lines_max, min_replicas, timeout, .. } = &self.log;
+        let mut commands = Vec::with_capacity(purges.len() + 2);
         for (_, purge) in purges {
             let mut append = eval(APPEND, &[&keys.state, &keys.lines]);
             append.arg(new_name).arg(lines_max).arg(question.process).arg(purge);
-            pipeline.add_command(append);
+            commands.push(append);
         }
         let mut ask = eval(ASK, &[&keys.state, &keys.lines, &keys.nodes]);
         ask.arg(new_name).arg(question.about).arg(question.process).arg(question.said);
         ask.arg(question.live_for.as_millis() as u64);
-        pipeline.add_command(ask);
+        commands.push(ask);
         if *min_replicas > 0 {
-            pipeline.cmd("WAIT").arg(min_replicas).arg(timeout.as_millis() as u64);
+            let mut wait = redis::cmd("WAIT");
+            wait.arg(min_replicas).arg(timeout.as_millis() as u64);
+            commands.push(wait);
         }
-        let mut answers: Vec<Value> = pipeline.query_async(&mut self.connection).await?;
+        let mut answers: Vec<Value> = self.connection.query_all(&commands).await?;
         let replicas: u64 = match *min_replicas {
             0 => 0,
             _ => redis::from_redis_value(answers.pop().unwrap_or_default())?,
@@ -178,8 +152,7 @@ impl Writes {
     /// # Errors
     /// Those of Redis.
     pub(crate) async fn nodes(&mut self) -> RedisResult<Vec<Known>> {
-        let found: Vec<(i64, String)> =
-            eval(NODES, &[&self.access.keys.nodes]).query_async(&mut self.connection).await?;
+        let found: Vec<(i64, String)> = self.connection.query(&eval(NODES, &[&self.log.keys.nodes])).await?;
         Ok(found.into_iter().map(|(left_ms, said)| Known { left_ms, said }).collect())
     }
 }
@@ -223,8 +196,8 @@ impl Reads {
     pub(crate) async fn lines_after(&mut self, number: u64) -> RedisResult<Vec<Line>> {
         let mut read = redis::cmd("XREAD");
         read.arg("COUNT").arg(LINES_MAX).arg("BLOCK").arg(READ_BLOCK.as_millis() as u64);
-        read.arg("STREAMS").arg(&self.access.keys.lines).arg(format!("{number}-0"));
-        let streams: Option<Vec<Stream>> = read.query_async(&mut self.connection).await?;
+        read.arg("STREAMS").arg(&self.log.keys.lines).arg(format!("{number}-0"));
+        let streams: Option<Vec<Stream>> = self.connection.query(&read).await?;
         let entries = streams.into_iter().flatten().flat_map(|(_, entries)| entries);
         Ok(entries.filter_map(|(id, fields)| line_of(&id, fields)).collect())
     }

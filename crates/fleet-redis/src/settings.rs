@@ -15,6 +15,8 @@ pub struct Settings {
     pub node: Option<String>,
     /// The password of Redis.
     pub password: Option<String>,
+    /// The password of Sentinels.
+    pub sentinel_password: Option<String>,
     /// Certificates to trust, in PEM. `None`: those of the system.
     pub authority: Option<Vec<u8>>,
     /// Replicas that must have a purge before it counts as written.

@@ -29,6 +29,9 @@ pub struct Agent {
     /// A file with the password of Redis
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
+    /// A file with the password of Sentinels, for redis+sentinel://
+    #[arg(long, value_name = "FILE")]
+    pub sentinel_password_file: Option<PathBuf>,
     /// Certificates to trust for rediss://, in PEM; otherwise those of the system
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! A Redis server of a test, at a Unix socket. It starts with nothing, unless it keeps its data.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Redis {
     folder: TempDir,
-    words: Vec<String>,
+    words: Vec<OsString>,
     child: Child,
     password: Option<String>,
 }
@@ -32,12 +32,31 @@ impl Redis {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let password = words.iter().position(|word| word == "--requirepass").map(|at| words[at + 1].clone());
+        let password = words.iter().position(|word| *word == "--requirepass").map(|at| words[at + 1].to_owned());
+        let mut all: Vec<OsString> = ["--save", "", "--unixsocket"].map(OsString::from).into();
+        all.push(socket_in(&folder).into());
+        if !words.contains(&"--port") {
+            all.extend(["--port", "0"].map(OsString::from));
+        }
+        all.extend(words.iter().map(OsString::from));
+        Some(Self::spawn(folder, all, password))
+    }
+
+    /// Starts a Sentinel with these lines of its configuration.
+    pub(crate) fn sentinel(lines: &str, password: Option<&str>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let (file, password) = (folder.path().join("sentinel.conf"), password.map(str::to_owned));
+        let secret = password.as_ref().map_or_else(String::new, |password| format!("requirepass {password}\n"));
+        let text = format!("unixsocket {}\n{secret}{lines}", socket_in(&folder).display());
+        std::fs::write(&file, text).expect("a file can be written");
+        Self::spawn(folder, vec![file.into(), "--sentinel".into()], password)
+    }
+
+    fn spawn(folder: TempDir, words: Vec<OsString>, password: Option<String>) -> Self {
         let child = spawn(&folder, &words);
         let redis = Self { folder, words, child, password };
         redis.wait();
-        Some(redis)
+        redis
     }
 
     /// Its address for `redis` of the configuration.
@@ -46,7 +65,7 @@ impl Redis {
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
-        self.folder.path().join("redis.sock")
+        socket_in(&self.folder)
     }
 
     /// Kills it by SIGKILL.
@@ -76,7 +95,7 @@ impl Redis {
         kill_process(Pid::from_child(&self.child), Signal::CONT).expect("it runs");
     }
 
-    /// Sends a command, and returns the first line of the answer.
+    /// Sends a command, and returns the first line of the answer, or the text if the answer is one.
     pub(crate) fn command(&self, words: &str) -> String {
         self.try_command(words).expect("it answers")
     }
@@ -87,6 +106,10 @@ impl Redis {
         let (mut line, auth) = (String::new(), self.password.as_ref().map(|password| format!("AUTH {password}")));
         for words in auth.as_deref().into_iter().chain([words]) {
             stream.write_all(format!("{words}\r\n").as_bytes()).ok()?;
+            line.clear();
+            reader.read_line(&mut line).ok()?;
+        }
+        if line.starts_with('$') && line.trim_end() != "$-1" {
             line.clear();
             reader.read_line(&mut line).ok()?;
         }
@@ -115,15 +138,13 @@ fn program() -> Command {
     command
 }
 
-fn spawn(folder: &TempDir, words: &[String]) -> Child {
-    let socket = folder.path().join("redis.sock");
-    let port = ["--port", "0"].iter().filter(|_| !words.iter().any(|word| word == "--port"));
-    let usual = ["--save", "", "--unixsocket"].iter().chain(port).map(OsStr::new);
-    // The path follows its own option.
-    let (options, socket) = (usual.collect::<Vec<_>>(), socket.as_os_str());
+fn spawn(folder: &TempDir, words: &[OsString]) -> Child {
     let mut command = program();
-    command.args(&options[..3]).arg(socket).args(&options[3..]).args(words);
-    command.current_dir(folder.path()).stdout(Stdio::null()).spawn().expect("it starts")
+    command.args(words).current_dir(folder.path()).stdout(Stdio::null()).spawn().expect("it starts")
+}
+
+fn socket_in(folder: &TempDir) -> PathBuf {
+    folder.path().join("redis.sock")
 }
 
 impl Drop for Redis {

@@ -21,7 +21,8 @@ const MAX_BLIND: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=D
 #[serde(deny_unknown_fields, default)]
 pub struct Fleet {
     /// Redis servers that may have the purge log: one, or one with its replicas. Eyewall uses the first that can be written to.
-    /// `rediss://` is with TLS, `redis+unix:///path` a Unix socket.
+    /// `rediss://` is with TLS, `redis+unix:///path` a Unix socket. `redis+sentinel://host/mymaster` is a Sentinel, and
+    /// `redis+cluster://host:6379` a server of a cluster.
     ///
     /// Default: none; it is required
     ///
@@ -43,6 +44,12 @@ pub struct Fleet {
     ///
     /// Example: `"/etc/eyewall/redis-password"`
     pub password_file: Option<Spanned<PathBuf>>,
+    /// A file with the password of Sentinels.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"/etc/eyewall/sentinel-password"`
+    pub sentinel_password_file: Option<Spanned<PathBuf>>,
     /// Certificates to trust for `rediss://`, in PEM.
     ///
     /// Default: those of the system
@@ -75,6 +82,7 @@ impl Default for Fleet {
             name: Name("eyewall".to_owned()),
             node: None,
             password_file: None,
+            sentinel_password_file: None,
             ca_file: None,
             min_replicas: Within(0),
             durable: false,
@@ -126,6 +134,13 @@ pub(super) fn check(found: &Spanned<Fleet>, faults: &mut Vec<Fault>) {
     if let Some(path) = &fleet.password_file {
         file(path, "the password of Redis", faults);
     }
+    if let Some(path) = &fleet.sentinel_password_file {
+        file(path, "the password of Sentinels", faults);
+        if !fleet.redis.iter().any(|url| url.get_ref().is_sentinel()) {
+            let hint = "use redis+sentinel:// in `redis`, or remove the key";
+            faults.push(Fault::absence(path.span(), "`sentinel_password_file` of [fleet] has no effect", hint));
+        }
+    }
     if let Some(path) = &fleet.ca_file {
         file(path, "the certificates for Redis", faults);
         if !fleet.redis.iter().any(|url| url.get_ref().is_tls()) {
@@ -154,6 +169,9 @@ mod tests {
             ("redis = [\"redis://a\"]\nname = \"a b\"", "not a name"),
             ("redis = [\"redis://a\"]\nmax_blind = \"100ms\"", "1s to 24h"),
             ("redis = [\"redis://a\"]\npassword_file = \"/nowhere/x\"", "password of Redis"),
+            ("redis = [\"redis://a\"]\nsentinel_password_file = \"/etc/hostname\"", "has no effect"),
+            ("redis = [\"redis+sentinel://a\"]", "redis+sentinel://10.0.0.7/mymaster"),
+            ("redis = [\"redis+cluster://a/3\"]", "only database 0"),
             ("redis = [\"redis://a\"]\nca_file = \"/etc/hostname\"", "no effect without TLS"),
         ] {
             let found = mistakes(fleet);

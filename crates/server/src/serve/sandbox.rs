@@ -137,7 +137,11 @@ fn needs(config: &Config) -> Vec<Need> {
     let mut needs = Vec::new();
     of_server(&config.server, &mut needs);
     if let Some(fleet) = config.fleet.as_ref().map(Spanned::get_ref) {
-        let files = [("fleet.password_file", &fleet.password_file), ("fleet.ca_file", &fleet.ca_file)];
+        let files = [
+            ("fleet.password_file", &fleet.password_file),
+            ("fleet.sentinel_password_file", &fleet.sentinel_password_file),
+            ("fleet.ca_file", &fleet.ca_file),
+        ];
         for (setting, path) in files {
             needs.extend(path.as_ref().map(|path| Need::file(setting, path.get_ref(), Access::Read)));
         }

@@ -1,6 +1,7 @@
 //! Several servers that purge together, through a real Redis.
 
 mod agent;
+mod cluster;
 mod command;
 mod cut_off;
 mod failover;
@@ -10,14 +11,16 @@ mod password;
 mod purge_latency;
 mod reached;
 mod restarted;
+mod sentinel;
 mod soak;
 mod tls;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::admin::{Socket, json};
+use crate::common::admin::{Socket, json, token_file};
 use crate::common::client::Reply;
 use crate::common::server::Server;
 
@@ -94,6 +97,13 @@ fn assert_revalidated_and_purged(nodes: &[Node; 2], target: &str) {
     }
     nodes[1].purge_and_wait(&format!(r#"{{"url": "http://test{target}"}}"#));
     assert!(!nodes[0].is_hit(target));
+}
+
+/// A file with a password, which is its name, too.
+fn password_file(folder: &Path, password: &str) -> String {
+    let file = folder.join(password);
+    token_file(&file, &format!("{password}\n"));
+    file.display().to_string()
 }
 
 /// Settings of a node that isn't cut off by a slow machine.

@@ -1,7 +1,6 @@
 //! Redis wants a password.
 
-use super::{Node, watchful};
-use crate::common::admin::token_file;
+use super::{Node, password_file, watchful};
 use crate::common::origin::Origin;
 use crate::common::redis::Redis;
 
@@ -10,9 +9,8 @@ fn a_wrong_password_is_reported_and_the_right_one_is_taken() {
     let Some(redis) = Redis::start(&["--requirepass", "secret"]) else { return };
     let (origin, folder) = (Origin::counting("Cache-Control: max-age=600"), tempfile::tempdir().unwrap());
     let node = |password: &str| {
-        let file = folder.path().join(password);
-        token_file(&file, &format!("{password}\n"));
-        let fleet = format!("{}password_file = \"{}\"\n", watchful(&redis.url()), file.display());
+        let file = password_file(folder.path(), password);
+        let fleet = format!("{}password_file = \"{file}\"\n", watchful(&redis.url()));
         // The files are read inside the sandbox.
         Node::with(&fleet, &origin.url(), "[server]\nsandbox = \"on\"\n")
     };

@@ -49,12 +49,16 @@ pub(crate) fn start(
 
 fn settings(table: &Table) -> io::Result<Settings> {
     let path = |path: &Option<Spanned<PathBuf>>| path.as_ref().map(|path| path.get_ref().clone());
-    let password = path(&table.password_file).map(std::fs::read_to_string).transpose()?;
+    let word = |file: &Option<Spanned<PathBuf>>| {
+        let text = path(file).map(std::fs::read_to_string).transpose()?;
+        Ok::<_, io::Error>(text.map(|text| text.trim().to_owned()))
+    };
     Ok(Settings {
         servers: table.redis.iter().map(|server| server.get_ref().clone()).collect(),
         name: table.name.0.clone(),
         node: table.node.as_ref().map(|name| name.0.clone()),
-        password: password.map(|text| text.trim().to_owned()),
+        password: word(&table.password_file)?,
+        sentinel_password: word(&table.sentinel_password_file)?,
         authority: path(&table.ca_file).map(std::fs::read).transpose()?,
         min_replicas: table.min_replicas.0,
         durable: table.durable,
