@@ -83,6 +83,13 @@
 #define EYEWALL_VERIFY_HITS 128
 
 /**
+ * The volume belongs to a fleet: purges of all processes wait in a file beside it, NAME.purges, for `eyewall serve`
+ * or `eyewall fleet agent`, which pass them on to other machines. Without the flag, they do so as soon as one of
+ * these programs has made the file. The flag has no effect with EYEWALL_READ_ONLY.
+ */
+#define EYEWALL_FLEET 256
+
+/**
  * The length of a value that isn't known in advance.
  */
 #define EYEWALL_LENGTH_UNKNOWN UINT64_MAX

@@ -34,6 +34,10 @@ pub const EYEWALL_PUT_ASIDE_BROKEN: u32 = 64;
 /// Verify the checksum of each hit before returning it. A damaged entry is removed, and is a miss. That reads the
 /// whole value each time. Without the flag, the library trusts entries that this process has verified once.
 pub const EYEWALL_VERIFY_HITS: u32 = 128;
+/// The volume belongs to a fleet: purges of all processes wait in a file beside it, NAME.purges, for `eyewall serve`
+/// or `eyewall fleet agent`, which pass them on to other machines. Without the flag, they do so as soon as one of
+/// these programs has made the file. The flag has no effect with EYEWALL_READ_ONLY.
+pub const EYEWALL_FLEET: u32 = 256;
 
 const FLAGS: u32 = EYEWALL_MUST_EXIST
     | EYEWALL_READ_ONLY
@@ -42,7 +46,8 @@ const FLAGS: u32 = EYEWALL_MUST_EXIST
     | EYEWALL_CLEAR_UNCLEAN
     | EYEWALL_SET_GROUP
     | EYEWALL_PUT_ASIDE_BROKEN
-    | EYEWALL_VERIFY_HITS;
+    | EYEWALL_VERIFY_HITS
+    | EYEWALL_FLEET;
 
 /// Options of opening or creating a volume. A field that is 0 has its default, so `{ .size = 1 << 30 }` is
 /// enough.
@@ -94,6 +99,7 @@ impl OpenOptions {
             .survive_sigbus(has(EYEWALL_SURVIVE_SIGBUS))
             .put_aside_broken(has(EYEWALL_PUT_ASIDE_BROKEN))
             .verify_hits(has(EYEWALL_VERIFY_HITS))
+            .fleet(has(EYEWALL_FLEET))
             .unclean(if has(EYEWALL_CLEAR_UNCLEAN) { Unclean::Clear } else { Unclean::Keep });
         if this.size != 0 {
             read = read.size(this.size);

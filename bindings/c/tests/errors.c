@@ -70,6 +70,21 @@ static void of_damage(void) {
     CHECK(unlink(path) == 0);
 }
 
+static void of_a_fleet(void) {
+    eyewall_cache *cache;
+    eyewall_open_options options = {.size = 4 << 20, .flags = EYEWALL_FLEET};
+    char outbox[sizeof path + 16];
+    snprintf(outbox, sizeof outbox, "%s.purges", path);
+    CHECK(eyewall_open(path, &options, &cache) == EYEWALL_OK);
+    CHECK(eyewall_purge_tag(cache, STR("post-7"), EYEWALL_PURGE_HARD) == EYEWALL_OK);
+    struct stat about;
+    CHECK(stat(outbox, &about) == 0 && about.st_size > 6);
+    CHECK(unlink(outbox) == 0 && mkdir(outbox, 0700) == 0);
+    CHECK(eyewall_purge_all(cache, EYEWALL_PURGE_HARD) == EYEWALL_ERROR_IO && says("counts here"));
+    eyewall_close(cache);
+    CHECK(rmdir(outbox) == 0 && unlink(path) == 0);
+}
+
 static void of_arguments(eyewall_cache *cache) {
     eyewall_hit hit;
     static char large[1 << 20];
@@ -159,6 +174,7 @@ static void *of_another_thread(void *cache) {
 int main(void) {
     make_folder();
     of_damage();
+    of_a_fleet();
     of_opening();
     eyewall_cache *cache = open_volume();
     of_arguments(cache);

@@ -47,6 +47,9 @@ subtest 'opening' => sub {
     ok(Cache::Eyewall->open(path => $broken, size => 1 << 20, put_aside_broken => 1)->put(a => 1), 'a broken file is put aside');
     is(scalar(my @aside = glob "$broken.broken-*"), 1, 'and kept');
     unlink @aside or die $!;
+    Cache::Eyewall->open(path => $broken, fleet => 1)->purge_tag('post-7');
+    ok(-s "$broken.purges", 'purges wait for the node of a fleet');
+    unlink "$broken.purges" or die $!;
     my $careful = Cache::Eyewall->open(path => $broken, size => 1 << 20, verify_hits => 1);
     $careful->put(b => 'a value that is damaged later');
     is($careful->get('b'), 'a value that is damaged later', 'a value that is verified');

@@ -22,6 +22,7 @@ PHP_INI_BEGIN()
     PHP_INI_ENTRY("eyewall.survive_sigbus", "", PHP_INI_ALL, NULL)
     PHP_INI_ENTRY("eyewall.put_aside_broken", "", PHP_INI_ALL, NULL)
     PHP_INI_ENTRY("eyewall.verify_hits", "", PHP_INI_ALL, NULL)
+    PHP_INI_ENTRY("eyewall.fleet", "", PHP_INI_ALL, NULL)
 PHP_INI_END()
 
 static PHP_GINIT_FUNCTION(eyewall)

@@ -81,8 +81,8 @@ final class Cache
      * @param array{size?: int|string, entry_bytes_max?: int|string, entry_size_hint?: int|string, mode?: int|string,
      *     group?: int|string, lock_deadline?: float, tier?: int|string, tier_folder?: string, serializer?: string,
      *     must_exist?: bool, read_only?: bool, survive_sigbus?: bool, put_aside_broken?: bool,
-     *     verify_hits?: bool} $options README.md explains them; the default of each is the ini setting of the same name
-     *     after `eyewall.`
+     *     verify_hits?: bool, fleet?: bool} $options README.md explains them; the default of each is the ini setting of the
+     *     same name after `eyewall.`
      */
     public function __construct(?string $path = null, array $options = []) {}
 

@@ -191,6 +191,11 @@ static bool read_verify_hits(php_eyewall_settings *settings, const zval *value)
     return read_flag(settings, value, EYEWALL_VERIFY_HITS);
 }
 
+static bool read_fleet(php_eyewall_settings *settings, const zval *value)
+{
+    return read_flag(settings, value, EYEWALL_FLEET);
+}
+
 static const struct {
     const char *name;
     const char *ini;
@@ -212,6 +217,7 @@ static const struct {
     {"survive_sigbus", "eyewall.survive_sigbus", read_survive_sigbus, "true or false"},
     {"put_aside_broken", "eyewall.put_aside_broken", read_put_aside_broken, "true or false"},
     {"verify_hits", "eyewall.verify_hits", read_verify_hits, "true or false"},
+    {"fleet", "eyewall.fleet", read_fleet, "true or false"},
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };

@@ -26,6 +26,7 @@ pub(crate) struct OpenOptions {
     survive_sigbus: bool,
     put_aside_broken: bool,
     verify_hits: bool,
+    fleet: bool,
     clear_unclean: bool,
 }
 
@@ -45,7 +46,8 @@ impl OpenOptions {
             .secure_erase(self.secure_erase)
             .survive_sigbus(self.survive_sigbus)
             .put_aside_broken(self.put_aside_broken)
-            .verify_hits(self.verify_hits);
+            .verify_hits(self.verify_hits)
+            .fleet(self.fleet);
         said!(options, self, size, entry_size_hint, entry_bytes_max, mode, group, tier, tier_folder);
         if let Some(wait) = self.lock_deadline {
             options = options.lock_deadline(wait.0);

@@ -82,6 +82,16 @@ class Errors(CacheCase):
                 file.write(b"#")
             self.assertNotIn("a", cache)
 
+    def test_purges_wait_for_the_node_of_a_fleet(self) -> None:
+        path = f"{self.folder}/of-a-fleet"
+        with eyewall.Cache(path, size="1M") as cache:
+            cache.purge_tag("before")
+            self.assertFalse(os.path.exists(f"{path}.purges"))
+        with eyewall.Cache(path, fleet=True) as cache:
+            cache.purge_tag("post-7")
+            with open(f"{path}.purges", "rb") as file:
+                self.assertIn(b"post-7", file.read())
+
     def test_read_only(self) -> None:
         self.cache["a"] = 1
         with eyewall.Cache(self.path, read_only=True) as cache:

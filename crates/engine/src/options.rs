@@ -11,6 +11,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::format::layout::Layout;
 use crate::format::superblock::Superblock;
+use crate::purge;
 use crate::tier;
 use crate::volume::Volume;
 
@@ -68,6 +69,7 @@ pub struct Options {
     pub(crate) survive_sigbus: bool,
     pub(crate) put_aside_broken: bool,
     pub(crate) verify_hits: bool,
+    fleet: bool,
     pub(crate) unclean: Unclean,
     pub(crate) tier: Option<u64>,
     tier_folder: Option<PathBuf>,
@@ -90,6 +92,7 @@ impl Default for Options {
             survive_sigbus: false,
             put_aside_broken: false,
             verify_hits: false,
+            fleet: false,
             unclean: Unclean::Keep,
             tier: None,
             tier_folder: None,
@@ -265,6 +268,15 @@ impl Options {
         self
     }
 
+    /// Says that the volume belongs to a fleet; default false. Purges of this and all other processes wait in the volume's outbox for its
+    /// node, which passes them on to other machines: `eyewall serve` with a `[fleet]`, or `eyewall fleet agent`. A node also makes the
+    /// outbox, so the option is for programs that may purge before the first node has run. It has no effect with `read_only`, and none on
+    /// a volume without a file.
+    pub fn fleet(mut self, yes: bool) -> Self {
+        self.fleet = yes;
+        self
+    }
+
     /// Opens the volume at `path`, or creates it if there is none (see [`Options::create`]).
     ///
     /// A new volume gets all of its blocks, and appears at once: no other process ever sees half a volume.
@@ -286,6 +298,9 @@ impl Options {
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Cache> {
         let volume = attach::open(self, path.as_ref())?;
         let tiers = tier::open(self, &volume)?;
+        if self.fleet && !self.read_only {
+            purge::make_outbox(&volume)?;
+        }
         Ok(Cache::from_volume(volume, tiers))
     }
 

@@ -6,6 +6,7 @@
 mod common;
 
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -77,6 +78,24 @@ fn purges_of_all_caches_are_read_in_order_except_those_of_the_node() {
     assert!(outbox.forget().unwrap());
     assert_eq!(file_of(&path).metadata().unwrap().len(), 0);
     assert!(Options::new().heap().unwrap().outbox().unwrap().is_none());
+}
+
+#[test]
+fn a_program_can_make_the_outbox_before_the_first_node() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let options = Options::new().size(SIZE).mode(0o640).fleet(true);
+    let cache = options.open(&path).unwrap();
+    cache.purge_tag("early", Purge::Hard).unwrap();
+    assert_eq!(file_of(&path).metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    options.open(&path).unwrap().purge_tag("of another", Purge::Hard).unwrap();
+    assert_eq!(names(&mut cache.outbox().unwrap().unwrap()), [tag("early"), tag("of another")]);
+    std::fs::remove_file(file_of(&path)).unwrap();
+    options.clone().read_only(true).open(&path).unwrap();
+    assert!(!file_of(&path).exists());
+    options.anonymous().unwrap().purge_tag("nowhere", Purge::Hard).unwrap();
+    std::os::unix::fs::symlink("/nowhere", file_of(&path)).unwrap();
+    assert!(cache.outbox().is_err());
 }
 
 #[test]

@@ -11,7 +11,7 @@ XSLoader::load('Cache::Eyewall', $VERSION);
 
 # Flags of eyewall.h.
 my %flag = (must_exist => 1, read_only => 2, secure_erase => 4, survive_sigbus => 8, clear_unclean => 16, put_aside_broken => 64,
-    verify_hits => 128);
+    verify_hits => 128, fleet => 256);
 use constant SET_GROUP => 32;
 use constant UINT32_MAX => 0xffff_ffff;
 
@@ -224,6 +224,11 @@ its header says, or has a damaged header. Without this option, opening such a fi
 
 If true, the checksum of each value is verified before the value is returned. A damaged value is removed, and is a miss. Each look-up then
 reads the whole value.
+
+=item fleet
+
+If true, the volume belongs to a fleet: purges wait beside it, in F<NAME.purges>, until C<eyewall fleet agent> or C<eyewall serve> passes them on
+to other machines.
 
 =item must_exist, read_only, secure_erase, survive_sigbus, clear_unclean
 

@@ -38,6 +38,12 @@ refused(Eyewall\Exception::CORRUPT, 'put_aside_broken', fn () => volume([], 'bro
 same(true, volume(['put_aside_broken' => true], 'broken')->set('a', 1));
 same(1, count(glob(folder() . '/broken.broken-*')));
 
+// A fleet: purges wait for its node.
+volume([], 'alone')->purgeTag('before');
+same(false, file_exists(folder() . '/alone.purges'));
+volume(['fleet' => true], 'alone')->purgeTag('post-7');
+same(1, substr_count(file_get_contents(folder() . '/alone.purges'), 'post-7'));
+
 // Damage.
 $careful = volume(['verify_hits' => true], 'careful');
 $careful->set('a', 'a value that is damaged later');

@@ -78,6 +78,7 @@ class Cache(_eyewall.Cache):
         survive_sigbus: bool = False,
         put_aside_broken: bool = False,
         verify_hits: bool = False,
+        fleet: bool = False,
         unclean: Literal["keep", "clear"] = "keep",
         serializer: Literal["json", "msgpack", "pickle"] | _serializers.Serializer | None = None,
         trust_writers: bool = False,
@@ -100,6 +101,8 @@ class Cache(_eyewall.Cache):
           of raising CorruptError.
         - `verify_hits`: verify the checksum of each value before returning it; a damaged value is removed,
           and is a miss.
+        - `fleet`: purges wait beside the volume, in `NAME.purges`, until `eyewall fleet agent` or `eyewall serve`
+          passes them on to other machines.
         - `serializer`: for values other than bytes, str, int, float, bool and None, which are refused without
           it. "pickle" lets everyone who can write the volume run code in this process. It is refused if other
           users can, unless `trust_writers` is true.
@@ -122,6 +125,7 @@ class Cache(_eyewall.Cache):
             "survive_sigbus": survive_sigbus,
             "put_aside_broken": put_aside_broken,
             "verify_hits": verify_hits,
+            "fleet": fleet,
             "clear_unclean": unclean == "clear",
         }
         self = super().__new__(
@@ -133,7 +137,7 @@ class Cache(_eyewall.Cache):
         # Options for another process. The volume has its shape by then.
         self._again = {
             "lock_deadline": lock_deadline, "tier": tier, "tier_folder": tier_folder, "read_only": read_only,
-            "survive_sigbus": survive_sigbus, "verify_hits": verify_hits, "serializer": serializer, "trust_writers": trust_writers, "must_exist": True,
+            "survive_sigbus": survive_sigbus, "verify_hits": verify_hits, "fleet": fleet, "serializer": serializer, "trust_writers": trust_writers, "must_exist": True,
         }  # fmt: skip
         return self
 

@@ -25,6 +25,7 @@ use crate::volume::Volume;
 
 pub use crate::format::purges::Purge;
 pub use epoch::Epoch;
+pub(crate) use outbox::make_outbox;
 pub use outbox::{Outbox, PurgeOf};
 pub(crate) use sweep::{sweep, sync};
 

@@ -91,9 +91,7 @@ impl Cache {
     pub fn outbox(&self) -> Result<Option<Outbox>> {
         let found = self.vouched(|volume| {
             volume.check_writable()?;
-            let Some((door, path)) = volume.membership.door().zip(path_of(volume)) else { return Ok(None) };
-            let access = door.access().map_err(|source| Error::io("reading", volume.name(), source))?;
-            Ok(Some((path, access)))
+            place_of(volume)
         })?;
         let Some((path, access)) = found else { return Ok(None) };
         let mut outbox = Outbox { path, access, turn: None, held: None, fork: fork::generation() };
@@ -254,6 +252,19 @@ pub(crate) fn pass_on(volume: &Volume, what: &PurgeOf, kind: Purge) -> Result<()
         Ok(())
     };
     append().map_err(|source: io::Error| failed(&path, source))
+}
+
+/// Makes the outbox of a volume that has none, so that its purges wait there for a node.
+pub(crate) fn make_outbox(volume: &Volume) -> Result<()> {
+    let Some((path, access)) = place_of(volume)? else { return Ok(()) };
+    Appended::create(&path, access).map_err(|source| Error::io("creating", &path, source))
+}
+
+/// The path of the outbox, and who may use it: the users of the volume. `None` for a volume without a path.
+fn place_of(volume: &Volume) -> Result<Option<(PathBuf, file::Access)>> {
+    let Some((door, path)) = volume.membership.door().zip(path_of(volume)) else { return Ok(None) };
+    let access = door.access().map_err(|source| Error::io("reading", volume.name(), source))?;
+    Ok(Some((path, access)))
 }
 
 fn failed(path: &Path, source: io::Error) -> Error {
