@@ -4,7 +4,7 @@
 //! node ──> Task: write these purges, ask, list the nodes ──> link ──> Event: answered, lines, lost ──> node
 //! ```
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use eyewall_fleet::{Line, Ticket};
 use eyewall_region::clock;
@@ -14,6 +14,8 @@ use tokio::sync::{mpsc, watch};
 use crate::redis_log::{Answer, Known, Log, Question, Reads, Writes};
 use crate::redis_url::RedisUrl;
 
+/// Lines that come faster one after the other are read together, since each read and each confirmation has its costs.
+const READ_SPACING: Duration = Duration::from_millis(2);
 /// The pause after all servers have failed.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -111,6 +113,7 @@ impl Link {
         };
         let mut after = self.after.clone();
         let reading = async {
+            let mut last = Instant::now();
             loop {
                 let Some(number) = *after.borrow_and_update() else {
                     if after.changed().await.is_err() {
@@ -121,9 +124,14 @@ impl Link {
                 match reads.lines_after(number).await {
                     Ok(lines) if lines.is_empty() => {}
                     Ok(lines) => {
+                        let is_dense = last.elapsed() < READ_SPACING;
+                        last = Instant::now();
                         // The node tells when it has applied them, also if its place stays the same.
                         if events.send(Event::Lines(lines)).await.is_err() || after.changed().await.is_err() {
                             return None;
+                        }
+                        if is_dense {
+                            tokio::time::sleep(READ_SPACING).await;
                         }
                     }
                     Err(error) => return Some(words(&error)),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use eyewall_fleet::{Action, AsOf, Follower, Limits, Outbox, Place, Settings as Reliance, Ticket};
 use eyewall_region::clock;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::apply::{Applied, carry_out};
 use crate::handle::{Order, Orders, Places, Written, locked, random_word};
@@ -25,6 +25,10 @@ const KEPT_MAX: usize = 10_000;
 const BATCH_MAX: usize = 256;
 /// How often the node asks at most and at least.
 const TICKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+/// The time between two questions of a node that has no purges to write: many lines are confirmed by one.
+const ASK_SPACING: Duration = Duration::from_millis(2);
+/// The time between two saves of the place. One that is too low only costs the reading of lines that were applied before.
+const SAVE_SPACING: Duration = Duration::from_millis(100);
 /// The longest time that a server waits for the log when it starts.
 const PATIENCE_MAX: Duration = Duration::from_secs(5);
 
@@ -40,6 +44,12 @@ pub(crate) struct Node {
     waiting: HashMap<Ticket, oneshot::Sender<Written>>,
     listing: Vec<oneshot::Sender<Vec<NodeStatus>>>,
     connection: Connection,
+    /// When the last question was asked.
+    asked: Instant,
+    /// When to ask again, if that was wanted too soon.
+    ask_at: Option<Instant>,
+    /// When the place was saved last.
+    saved: Option<Instant>,
     /// A connection's loss has been logged.
     has_warned: bool,
     said: Said,
@@ -114,6 +124,9 @@ impl Node {
             waiting: HashMap::new(),
             listing: Vec::new(),
             connection: Connection::default(),
+            asked: Instant::now(),
+            ask_at: None,
+            saved: None,
             has_warned: false,
             said,
             seen,
@@ -141,6 +154,10 @@ impl Node {
                 Some(event) = self.events.recv() => self.event(event).await,
                 Some(order) = self.orders.recv() => self.order(order),
                 _ = ticks.tick() => self.tick().await,
+                () = tokio::time::sleep_until(self.ask_at.unwrap_or(self.asked)), if self.ask_at.is_some() => {
+                    self.ask_at = None;
+                    self.ask();
+                }
             }
             self.tell();
         }
@@ -148,6 +165,8 @@ impl Node {
 
     async fn tick(&mut self) {
         let actions = self.follower.tick(clock::since_boot_ms());
+        // A look-up of the place keeps it in the volume.
+        self.saved = None;
         self.act(actions).await;
         self.ask();
     }
@@ -256,8 +275,13 @@ impl Node {
             self.connection.asking = Asking::Again;
             return;
         }
-        let unwritten = self.outbox.unwritten().take(BATCH_MAX);
-        let purges = unwritten.map(|unwritten| (unwritten.ticket, unwritten.purge.to_vec())).collect();
+        let (unwritten, now) = (self.outbox.unwritten().take(BATCH_MAX), Instant::now());
+        let purges: Vec<_> = unwritten.map(|unwritten| (unwritten.ticket, unwritten.purge.to_vec())).collect();
+        if purges.is_empty() && now < self.asked + ASK_SPACING {
+            self.ask_at = Some(self.asked + ASK_SPACING);
+            return;
+        }
+        (self.asked, self.ask_at) = (now, None);
         // It has no maps, and no numbers that JSON can't have.
         let said = serde_json::to_string(&self.said_now()).unwrap_or_default();
         let task = Task::Ask { purges, about: self.follower.number(), said };
@@ -272,15 +296,27 @@ impl Node {
         let place = self.follower.place().cloned();
         locked(&self.places).seen = place.as_ref().map(as_of);
         let (volume, process) = (Arc::clone(&self.volume), Arc::clone(&self.process));
-        let acting = tokio::task::spawn_blocking(move || {
-            let applied = carry_out(&*volume, &process, actions);
-            if let Some(place) = place.filter(|_| !applied.has_failed) {
-                volume.save(&place);
-            }
-            applied
+        let has_softened = actions.iter().any(|action| matches!(action, Action::SoftenAll(_)));
+        let saves = has_softened || self.saved.is_none_or(|saved| saved.elapsed() >= SAVE_SPACING);
+        let place = place.filter(|_| saves);
+        if saves {
+            self.saved = Some(Instant::now());
+        }
+        let has_work = saves || actions.iter().any(|action| *action != Action::Ask);
+        let acting = has_work.then(|| {
+            tokio::task::spawn_blocking(move || {
+                let applied = carry_out(&*volume, &process, actions);
+                if let Some(place) = place.filter(|_| !applied.has_failed) {
+                    volume.save(&place);
+                }
+                applied
+            })
         });
-        // The thread has logged its panic.
-        let applied = acting.await.unwrap_or(Applied { has_failed: true, ..Applied::default() });
+        let applied = match acting {
+            // The thread has logged its panic.
+            Some(acting) => acting.await.unwrap_or(Applied { has_failed: true, ..Applied::default() }),
+            None => Applied::default(),
+        };
         if applied.has_failed {
             self.follower.could_not_apply();
         }

@@ -118,10 +118,13 @@ impl Writes {
     /// Those of Redis. Then it is unknown which purges were written.
     pub(crate) async fn write(&mut self, purges: &[(Ticket, Vec<u8>)], question: Question<'_>) -> RedisResult<Answer> {
         let Log { keys, new_name, lines_max, min_replicas, timeout, .. } = &self.log;
-        let mut commands = Vec::with_capacity(purges.len() + 2);
-        for (_, purge) in purges {
+        let mut commands = Vec::with_capacity(3);
+        if !purges.is_empty() {
             let mut append = eval(APPEND, &[&keys.state, &keys.lines]);
-            append.arg(new_name).arg(lines_max).arg(question.process).arg(purge);
+            append.arg(new_name).arg(lines_max).arg(question.process);
+            for (_, purge) in purges {
+                append.arg(purge);
+            }
             commands.push(append);
         }
         let mut ask = eval(ASK, &[&keys.state, &keys.lines, &keys.nodes]);
@@ -140,9 +143,11 @@ impl Writes {
         };
         let state = redis::from_redis_value(answers.pop().unwrap_or_default())?;
         let mut written = Vec::with_capacity(purges.len());
-        for ((ticket, _), answer) in purges.iter().zip(answers) {
-            let (reign, number): (String, u64) = redis::from_redis_value(answer)?;
-            written.push((*ticket, Reign::new(&reign), number));
+        if let Some(answer) = answers.pop() {
+            let (reign, last): (String, u64) = redis::from_redis_value(answer)?;
+            let (reign, count) = (Reign::new(&reign), purges.len() as u64);
+            let numbers = last.saturating_sub(count) + 1..;
+            written.extend(purges.iter().zip(numbers).map(|((ticket, _), number)| (*ticket, reign.clone(), number)));
         }
         Ok(Answer { written, state: state_of(question, state, replicas >= *min_replicas) })
     }
