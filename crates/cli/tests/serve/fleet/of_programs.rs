@@ -71,5 +71,6 @@ fn purges_wait_in_the_outbox_while_redis_is_gone() {
     assert!(nodes[1].is_hit("/shop/a"));
     redis.restart();
     nodes[1].await_status(|status| status["line"].as_u64() >= Some(1000));
-    assert!(nodes[1].server.get("/shop/a").cache().contains("fwd=uri-miss"));
+    // If the other node came back after the purges were written, it has made everything stale instead.
+    assert!(!nodes[1].is_hit("/shop/a"));
 }
