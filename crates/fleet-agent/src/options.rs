@@ -111,6 +111,8 @@ impl Options {
             Ok::<_, OptionsError>(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
         };
         Ok(Settings {
+            takes_foreign: false,
+            peer_url: None,
             servers: servers.collect::<Result<_, _>>()?,
             name: self.name.clone(),
             node: self.node.clone(),

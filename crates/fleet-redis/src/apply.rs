@@ -1,8 +1,11 @@
 //! Actions of the follower, carried out on the volume.
 
-use eyewall_fleet::{Action, Gap};
+use std::sync::Mutex;
+
+use eyewall_fleet::{Action, Gap, Notes};
 
 use crate::Volume;
+use crate::handle::locked;
 
 /// What became of some actions.
 #[derive(Debug, Default)]
@@ -11,25 +14,37 @@ pub(crate) struct Applied {
     pub(crate) has_failed: bool,
     /// A purge of another node was applied.
     pub(crate) has_purged: bool,
-    /// There was a gap that another connection may have caused.
-    pub(crate) has_gap: bool,
+    /// Everything was made stale because of a gap.
+    pub(crate) gap: Option<Gap>,
 }
 
-/// Carries out actions in their order, until one fails. `process` is this one, whose purges are applied already.
-pub(crate) fn carry_out(volume: &dyn Volume, process: &str, actions: Vec<Action>) -> Applied {
+/// Carries out actions in their order, until one fails. `process` is this one, whose purges are applied already. With `notes`, lines are
+/// noted, and applied again.
+pub(crate) fn carry_out(
+    volume: &dyn Volume,
+    process: &str,
+    notes: Option<&Mutex<Notes>>,
+    actions: Vec<Action>,
+) -> Applied {
     let mut applied = Applied::default();
     for action in actions {
         let is_done = match action {
             // The node itself does that.
             Action::Ask => true,
             Action::SoftenAll(gap) => {
-                applied.has_gap |= gap.is_some_and(|gap| gap != Gap::NoPlace);
+                if let Some(notes) = notes.filter(|_| gap.is_some()) {
+                    locked(notes).gap();
+                }
+                applied.gap = gap.or(applied.gap);
                 volume.soften(gap)
             }
             // It was applied before it was written.
-            Action::Apply(line) if line.purger == process => true,
+            Action::Apply(line) if line.purger == process && notes.is_none() => true,
             Action::Apply(line) => {
-                applied.has_purged = true;
+                if let Some(notes) = notes {
+                    volume.note(&line, &mut locked(notes));
+                }
+                applied.has_purged |= line.purger != process;
                 volume.apply(&line)
             }
         };

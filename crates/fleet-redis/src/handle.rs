@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use eyewall_fleet::AsOf;
+use eyewall_fleet::{AsOf, Notes, Subject};
 use eyewall_region::clock;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
@@ -27,7 +27,11 @@ pub struct Fleet {
     orders: mpsc::Sender<Order>,
     seen: Arc<Mutex<Seen>>,
     places: Arc<Mutex<Places>>,
+    notes: Arc<Mutex<Notes>>,
 }
+
+/// How many tags and addresses of lines are noted.
+const NOTES_MAX: usize = 100_000;
 
 /// How far this node is.
 #[derive(Debug, Default)]
@@ -45,6 +49,7 @@ pub struct Orders {
     pub(crate) receiver: mpsc::Receiver<Order>,
     pub(crate) seen: Arc<Mutex<Seen>>,
     pub(crate) places: Arc<Mutex<Places>>,
+    pub(crate) notes: Arc<Mutex<Notes>>,
 }
 
 /// What the thread is asked for.
@@ -92,8 +97,10 @@ impl Fleet {
         let (sender, receiver) = mpsc::channel(ORDERS_MAX);
         let seen = Arc::new(Mutex::new(Seen::default()));
         let places = Arc::new(Mutex::new(Places::default()));
-        let orders = Orders { receiver, seen: Arc::clone(&seen), places: Arc::clone(&places) };
-        (Arc::new(Self { orders: sender, seen, places }), orders)
+        let notes = Arc::new(Mutex::new(Notes::new(NOTES_MAX)));
+        let (seen_there, places_there, notes_there) = (Arc::clone(&seen), Arc::clone(&places), Arc::clone(&notes));
+        let orders = Orders { receiver, seen: seen_there, places: places_there, notes: notes_there };
+        (Arc::new(Self { orders: sender, seen, places, notes }), orders)
     }
 
     /// Writes a purge that this node has applied to the log, and waits until the log has it, or all live nodes have applied it.
@@ -162,6 +169,16 @@ impl Fleet {
     /// The last line that this node has applied, with all before it. `None`: it doesn't follow the log now.
     pub fn as_of(&self) -> Option<AsOf> {
         self.place(|places| places.applied.clone())
+    }
+
+    /// Whether a response that others have made may be taken ([`Notes::allows`]). Ask after the volume's purges were marked.
+    pub fn allows(&self, as_of: &AsOf, subject: Subject<'_>) -> bool {
+        self.as_of().is_some() && locked(&self.notes).allows(as_of, subject)
+    }
+
+    /// From now on, lines cover something else.
+    pub fn forget_notes(&self) {
+        locked(&self.notes).forget();
     }
 
     /// The last line that this node may be applying, or has applied. `None`: it doesn't follow the log now.

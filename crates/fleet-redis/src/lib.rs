@@ -31,7 +31,7 @@ pub use settings::Settings;
 pub use status::{FleetStatus, NodeState, NodeStatus, Said, Seen};
 pub use thread::FleetThread;
 
-use eyewall_fleet::{Gap, Line, Place};
+use eyewall_fleet::{Gap, Line, Notes, Place};
 
 /// What a node purges, and where it keeps its place. Its calls may wait: only the fleet's blocking threads make them, one at a time.
 pub trait Volume: Send + Sync + 'static {
@@ -43,6 +43,11 @@ pub trait Volume: Send + Sync + 'static {
 
     /// Makes everything stale that is stored, or on its way into the volume. `None`: the node is blind. False: that has failed.
     fn soften(&self, gap: Option<Gap>) -> bool;
+
+    /// Notes what a line covers ([`Notes::add`]), before it is applied. By default, nothing is known of the lines up to this one.
+    fn note(&self, _line: &Line, notes: &mut Notes) {
+        notes.gap();
+    }
 
     /// Applies the purge of a line. False: that has failed, which counts as a gap.
     fn apply(&self, line: &Line) -> bool;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use eyewall_fleet::{Action, AsOf, Follower, Limits, Outbox, Place, Settings as Reliance, Ticket};
+use eyewall_fleet::{Action, AsOf, Follower, Gap, Limits, Notes, Outbox, Place, Settings as Reliance, Ticket};
 use eyewall_region::clock;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior};
@@ -42,6 +42,10 @@ pub(crate) struct Node {
     every: Duration,
     /// The clients of purges that the log does not have yet.
     waiting: HashMap<Ticket, oneshot::Sender<Written>>,
+    /// The clients of purges that the log has, until this node has read them (N10).
+    unread: Vec<(Written, oneshot::Sender<Written>)>,
+    /// What lines cover, if the volume takes responses of others.
+    notes: Option<Arc<Mutex<Notes>>>,
     listing: Vec<oneshot::Sender<Vec<NodeStatus>>>,
     connection: Connection,
     /// When the last question was asked.
@@ -94,7 +98,7 @@ impl Node {
         volume: Arc<dyn Volume>,
         ready: std::sync::mpsc::Sender<()>,
     ) -> io::Result<Self> {
-        let Orders { receiver: orders, seen, places } = orders;
+        let Orders { receiver: orders, seen, places, notes } = orders;
         let process = random_word()?;
         let max_blind = settings.max_blind;
         let reliance = Reliance { max_blind_ms: max_blind.as_millis() as u64, is_durable: settings.durable };
@@ -102,7 +106,7 @@ impl Node {
         let follower = Follower::new(reliance, volume.saved(), clock::since_boot_ms() + patience);
         let kept = if settings.durable { 0 } else { KEPT_MAX };
         let node = settings.node.clone().unwrap_or_else(machine);
-        let said = Said { node, process: std::process::id(), ..Said::default() };
+        let said = Said { node, process: std::process::id(), peer_url: settings.peer_url.clone(), ..Said::default() };
         locked(&seen).name.clone_from(&settings.name);
         let ((tasks, link_tasks), (link_events, events)) = (mpsc::channel(16), mpsc::channel(16));
         let (after, link_after) = watch::channel(None);
@@ -122,6 +126,8 @@ impl Node {
             process: process.into(),
             every: (max_blind / 16).clamp(TICKS.0, TICKS.1),
             waiting: HashMap::new(),
+            unread: Vec::new(),
+            notes: settings.takes_foreign.then_some(notes),
             listing: Vec::new(),
             connection: Connection::default(),
             asked: Instant::now(),
@@ -233,8 +239,7 @@ impl Node {
         if state.is_replicated {
             for (ticket, number) in self.outbox.acknowledged(&state.reign, state.head) {
                 if let Some(waiting) = self.waiting.remove(&ticket) {
-                    // Its client may have gone.
-                    let _ = waiting.send(Written { number, reign: state.reign.as_str().to_owned() });
+                    self.unread.push((Written { number, reign: state.reign.as_str().to_owned() }, waiting));
                 }
             }
             locked(&self.seen).trouble = None;
@@ -295,18 +300,18 @@ impl Node {
         let asks = actions.contains(&Action::Ask);
         let place = self.follower.place().cloned();
         locked(&self.places).seen = place.as_ref().map(as_of);
-        let (volume, process) = (Arc::clone(&self.volume), Arc::clone(&self.process));
+        let (volume, process, notes) = (Arc::clone(&self.volume), Arc::clone(&self.process), self.notes.clone());
         let has_softened = actions.iter().any(|action| matches!(action, Action::SoftenAll(_)));
         let saves = has_softened || self.saved.is_none_or(|saved| saved.elapsed() >= SAVE_SPACING);
-        let place = place.filter(|_| saves);
+        let saved = place.clone().filter(|_| saves);
         if saves {
             self.saved = Some(Instant::now());
         }
         let has_work = saves || actions.iter().any(|action| *action != Action::Ask);
         let acting = has_work.then(|| {
             tokio::task::spawn_blocking(move || {
-                let applied = carry_out(&*volume, &process, actions);
-                if let Some(place) = place.filter(|_| !applied.has_failed) {
+                let applied = carry_out(&*volume, &process, notes.as_deref(), actions);
+                if let Some(place) = saved.filter(|_| !applied.has_failed) {
                     volume.save(&place);
                 }
                 applied
@@ -320,11 +325,20 @@ impl Node {
         if applied.has_failed {
             self.follower.could_not_apply();
         }
+        if let Some(notes) = &self.notes {
+            let mut notes = locked(notes);
+            match place.filter(|_| !applied.has_failed) {
+                Some(place) => notes.applied(&place),
+                None => notes.gap(),
+            }
+        }
         self.publish();
+        self.answer_read(applied.gap.is_some());
         if applied.has_purged {
             self.said.last_purge_ms = Some(clock::wall_ms());
         }
-        if applied.has_gap && self.connection.is_reading {
+        let has_gap = applied.gap.is_some_and(|gap| gap != Gap::NoPlace);
+        if has_gap && self.connection.is_reading {
             // The lines may come over a connection to a log that is gone.
             self.connection = Connection::default();
             let _ = self.tasks.try_send(Task::Reconnect);
@@ -333,6 +347,15 @@ impl Node {
             self.ask();
         }
         self.note_blindness();
+    }
+
+    /// Answers the purges that this node has read, or all of them after a gap, which has made everything stale.
+    fn answer_read(&mut self, has_softened: bool) {
+        let (last, waits) = (self.follower.number(), self.notes.is_some() && !has_softened);
+        for (written, waiting) in self.unread.extract_if(.., |(written, _)| !waits || written.number <= last) {
+            // Its client may have gone.
+            let _ = waiting.send(written);
+        }
     }
 
     /// Tells how far the node is.

@@ -27,6 +27,11 @@ pub struct Settings {
     pub max_blind: Duration,
     /// How many lines the log keeps.
     pub lines: u64,
+    /// The volume also takes responses that others have made. Then lines are noted, and this process's own lines are applied again (N9,
+    /// N10).
+    pub takes_foreign: bool,
+    /// The address by which other nodes ask this one for responses.
+    pub peer_url: Option<String>,
     /// A soft purge of everything, as a line has it.
     pub everything: Vec<u8>,
 }

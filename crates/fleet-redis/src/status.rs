@@ -45,6 +45,8 @@ pub struct Said {
     pub blind_ms: u64,
     /// When it last applied a purge of another node, in milliseconds since 1970.
     pub last_purge_ms: Option<u64>,
+    /// The address by which others ask it for responses.
+    pub peer_url: Option<String>,
 }
 
 /// What a node does.

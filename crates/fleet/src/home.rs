@@ -50,8 +50,8 @@ fn score(key: u64, name: &Name) -> u64 {
     mixed(key ^ mixed(name.hash))
 }
 
-/// FNV-1a.
-fn hash(bytes: &[u8]) -> u64 {
+/// A number for these bytes, which is the same on all machines (FNV-1a).
+pub fn hash(bytes: &[u8]) -> u64 {
     let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     mixed(bytes.iter().fold(0xcbf2_9ce4_8422_2325, add))
 }

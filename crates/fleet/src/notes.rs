@@ -35,7 +35,7 @@ pub enum Covers<'a> {
     /// Responses with this tag.
     Tag(&'a str),
     /// Keys that begin with this.
-    Prefix(&'a str),
+    Prefix(&'a [u8]),
     /// Everything.
     Everything,
 }
@@ -76,7 +76,7 @@ struct Known {
     latest: HashMap<u64, u64>,
     /// The same in the order of lines. An entry whose line isn't the latest is void.
     order: VecDeque<(u64, u64)>,
-    prefixes: VecDeque<(u64, String)>,
+    prefixes: VecDeque<(u64, Vec<u8>)>,
     /// The last line that covers everything; 0 if none does.
     everything: u64,
 }
@@ -168,7 +168,7 @@ impl Notes {
         let Some(known) = self.known.as_ref().filter(|known| known.has(as_of)) else { return false };
         let is_later = |line: u64| line > as_of.line;
         let covered = |hash: u64| known.latest.get(&hash).is_some_and(|line| is_later(*line));
-        let prefixed = |(line, prefix): &(u64, String)| is_later(*line) && subject.key.starts_with(prefix.as_bytes());
+        let prefixed = |(line, prefix): &(u64, Vec<u8>)| is_later(*line) && subject.key.starts_with(prefix);
         !is_later(known.everything)
             && !covered(self.hasher.hash_one((0u8, subject.address)))
             && !subject.tags.iter().any(|tag| covered(self.hasher.hash_one((1u8, tag.as_str()))))

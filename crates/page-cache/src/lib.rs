@@ -31,7 +31,7 @@
 //! | `answer` | an answer that is on its way into the volume |
 //! | `collapsing` | request collapsing: which request asks, and which ones wait |
 //! | `generation` | numbers that distinguish states of an address |
-//! | `recent_keys` | a bounded memory of keys |
+//! | [`recent_keys`] | a bounded memory of keys |
 //! | `blocking` | whether an event loop may write to the volume itself |
 //!
 //! # A front door
@@ -95,7 +95,7 @@ pub mod layout;
 pub mod pages;
 pub mod purge;
 pub mod query;
-mod recent_keys;
+pub mod recent_keys;
 pub mod recent_purges;
 pub mod reply;
 pub mod request_body;

@@ -15,7 +15,7 @@ const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 /// Two keys of one place replace each other. The words order no other memory access, and a wrong one only costs an unnecessary
 /// request or wait.
 #[derive(Debug)]
-pub(crate) struct RecentKeys {
+pub struct RecentKeys {
     began: Instant,
     /// How long a key is known. None: until another key takes its place.
     period: Option<Duration>,
@@ -26,13 +26,13 @@ pub(crate) struct RecentKeys {
 
 impl RecentKeys {
     /// A table that forgets a key after `period`, which is less than 12 days. None: when another key takes its place.
-    pub(crate) fn new(period: Option<Duration>) -> Self {
+    pub fn new(period: Option<Duration>) -> Self {
         let places = (0..1 << PLACE_BITS).map(|_| AtomicU64::new(u64::MAX)).collect();
         Self { began: Instant::now(), period, hashes: RandomState::new(), places }
     }
 
     /// Whether a key was noted recently.
-    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+    pub fn contains(&self, key: &[u8]) -> bool {
         let (place, hash) = self.place(key);
         let seen = place.load(Ordering::Relaxed);
         let is_same = (seen ^ hash << TIME_BITS) >> TIME_BITS == 0;
@@ -41,13 +41,13 @@ impl RecentKeys {
     }
 
     /// Notes a key.
-    pub(crate) fn insert(&self, key: &[u8]) {
+    pub fn insert(&self, key: &[u8]) {
         let (place, hash) = self.place(key);
         place.store(hash << TIME_BITS | self.now(), Ordering::Relaxed);
     }
 
     /// Forgets a key.
-    pub(crate) fn remove(&self, key: &[u8]) {
+    pub fn remove(&self, key: &[u8]) {
         if self.contains(key) {
             self.place(key).0.store(u64::MAX, Ordering::Relaxed);
         }

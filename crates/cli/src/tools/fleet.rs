@@ -20,6 +20,17 @@ struct Fleet {
     server: Option<String>,
     trouble: Option<String>,
     nodes: Option<Vec<Node>>,
+    #[serde(default)]
+    peers: Vec<Peer>,
+}
+
+/// A node that the server takes responses from.
+#[derive(Deserialize)]
+struct Peer {
+    url: String,
+    state: String,
+    #[serde(rename = "self")]
+    is_self: bool,
 }
 
 #[derive(Deserialize)]
@@ -52,9 +63,13 @@ pub(crate) fn run(asked: &RunningServer) -> Result<Outcome, Error> {
         if let Some(trouble) = &fleet.trouble {
             writeln!(stdout, "trouble: {trouble}")?;
         }
-        let Some(nodes) = &fleet.nodes else { return Ok(()) };
+        let nodes = fleet.nodes.as_deref().unwrap_or_default();
         let head = nodes.iter().map(|node| node.line).max().unwrap_or_default();
-        nodes.iter().try_for_each(|node| writeln!(stdout, "{}", in_words(node, head, now)))
+        nodes.iter().try_for_each(|node| writeln!(stdout, "{}", in_words(node, head, now)))?;
+        fleet.peers.iter().try_for_each(|peer| {
+            let state = if peer.is_self { "this node" } else { &peer.state };
+            writeln!(stdout, "peer {}: {state}", peer.url)
+        })
     })?;
     Ok(Outcome::Done)
 }

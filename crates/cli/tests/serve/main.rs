@@ -54,6 +54,7 @@ mod one_fetch_for_many;
 mod origin_path;
 mod outside_the_root;
 mod overwritten_header;
+mod peers;
 mod proxy_protocol;
 mod purge;
 mod purge_allowed;

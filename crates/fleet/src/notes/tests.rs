@@ -31,13 +31,13 @@ fn a_later_line_that_covers_a_response_refuses_it() {
     for covers in [
         Covers::Address("http://x/p"),
         Covers::Tag("t"),
-        Covers::Prefix("http://x/"),
-        Covers::Prefix("http://x/p"),
+        Covers::Prefix(b"http://x/"),
+        Covers::Prefix(b"http://x/p"),
         Covers::Everything,
     ] {
         let mut notes = notes(9);
         notes.add(&line(6, "a"), [covers]);
-        notes.add(&line(7, "a"), [Covers::Tag("other"), Covers::Address("http://x/"), Covers::Prefix("http://y/")]);
+        notes.add(&line(7, "a"), [Covers::Tag("other"), Covers::Address("http://x/"), Covers::Prefix(b"http://y/")]);
         assert!(!allows(&notes, &as_of(5, "a"), &["s", "t"]), "{covers:?}");
         for (line, is_allowed) in [(4, false), (6, true), (7, true), (8, true)] {
             assert_eq!(allows(&notes, &as_of(line, "a"), &["s", "t"]), is_allowed, "{covers:?} {line}");
@@ -90,7 +90,7 @@ fn what_is_forgotten_raises_the_floor() {
     assert!(!allows(&notes, &as_of(6, "a"), &[]) && allows(&notes, &as_of(7, "a"), &[]));
     assert!(!allows(&notes, &as_of(8, "a"), &["same"]) && allows(&notes, &as_of(9, "a"), &["same"]));
     for number in 10..=12 {
-        notes.add(&line(number, "a"), [Covers::Prefix("http://elsewhere/")]);
+        notes.add(&line(number, "a"), [Covers::Prefix(b"http://elsewhere/")]);
     }
     assert!(!allows(&notes, &as_of(9, "a"), &[]) && allows(&notes, &as_of(10, "a"), &[]));
     notes.forget();

@@ -253,7 +253,7 @@ impl<U: Upstream> Visit<U> {
     }
 
     /// Whether the last answer for this key could not be stored.
-    fn is_unstorable(&self) -> bool {
+    pub fn is_unstorable(&self) -> bool {
         self.pages.unstorable.contains(&self.key)
     }
 

@@ -1,11 +1,14 @@
 //! `[fleet]`: the purge log that this server shares with others.
 
+use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use eyewall_fleet_redis::RedisUrl;
-use serde::de::Error as _;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Spanned;
 
@@ -73,6 +76,34 @@ pub struct Fleet {
     ///
     /// Example: `1000000`
     pub lines: Within<100, 100_000_000>,
+    /// The nodes that make responses for each other: their addresses, this node's among them, or `"redis"` for all nodes of the fleet.
+    ///
+    /// Default: none
+    ///
+    /// Example: `["http://10.0.0.1:8443", "http://10.0.0.2:8443"]`
+    pub peers: Option<Spanned<PeerList>>,
+    /// The address at which this node answers other nodes. Required with `peers`. Let only nodes reach it.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"10.0.0.1:8443"`
+    pub peer_listen: Option<Spanned<SocketAddr>>,
+    /// The address by which other nodes know this one. All nodes write it in the same way.
+    ///
+    /// Default: `http://` with `peer_listen`
+    ///
+    /// Example: `"http://10.0.0.1:8443"`
+    pub peer_url: Option<PeerUrl>,
+    /// A file with the key by which nodes sign what they ask each other, of 32 characters or more. Required with `peers`.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"/etc/eyewall/fleet.key"`
+    pub key_file: Option<Spanned<PathBuf>>,
+    /// How long a node keeps a response that another one has made. Responses that are asked for only once in a minute aren't kept at all.
+    ///
+    /// Example: `"5m"`
+    pub peer_keep: Period,
 }
 
 impl Default for Fleet {
@@ -88,7 +119,93 @@ impl Default for Fleet {
             durable: false,
             max_blind: Spanned::new(0..0, Period(Duration::from_secs(10))),
             lines: Within(100_000),
+            peers: None,
+            peer_listen: None,
+            peer_url: None,
+            key_file: None,
+            peer_keep: Period(Duration::from_mins(1)),
         }
+    }
+}
+
+/// The nodes that are asked for responses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeerList {
+    /// Those with these addresses.
+    Known(Vec<PeerUrl>),
+    /// All nodes of the fleet, as the purge log knows them.
+    Found,
+}
+
+/// The address of a node for other nodes: `http://`, a host and a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerUrl(String);
+
+impl FromStr for PeerUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let uri = text.parse::<http::Uri>().ok();
+        let is_bare = |uri: &http::Uri| {
+            uri.scheme_str() == Some("http") && uri.port().is_some() && uri.path() == "/" && uri.query().is_none()
+        };
+        let authority = uri.filter(is_bare).and_then(|uri| Some(uri.authority()?.as_str().to_ascii_lowercase()));
+        let authority = authority.filter(|authority| !authority.contains('@'));
+        let wrong = || format!("`{text}` is not the address of a node; give one such as http://10.0.0.1:8443");
+        authority.map(|authority| Self(format!("http://{authority}"))).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for PeerUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for PeerUrl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+impl Serialize for PeerUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for PeerList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PeerListVisitor)
+    }
+}
+
+impl Serialize for PeerList {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Known(urls) => urls.serialize(serializer),
+            Self::Found => serializer.serialize_str("redis"),
+        }
+    }
+}
+
+struct PeerListVisitor;
+
+impl<'de> Visitor<'de> for PeerListVisitor {
+    type Value = PeerList;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("`\"redis\"`, or a list of addresses such as http://10.0.0.1:8443")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<PeerList, E> {
+        let is_found = text == "redis";
+        let wrong = || E::custom(format!("`{text}` is not `redis`; give that, or a list of addresses"));
+        is_found.then_some(PeerList::Found).ok_or_else(wrong)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<PeerList, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(PeerList::Known)
     }
 }
 
@@ -131,6 +248,7 @@ pub(super) fn check(found: &Spanned<Fleet>, faults: &mut Vec<Fault>) {
         let message = format!("`max_blind` is {}", fleet.max_blind.get_ref());
         faults.push(Fault::new(fleet.max_blind.span(), message, "give 1s to 24h"));
     }
+    check_peers(found, faults);
     if let Some(path) = &fleet.password_file {
         file(path, "the password of Redis", faults);
     }
@@ -147,6 +265,35 @@ pub(super) fn check(found: &Spanned<Fleet>, faults: &mut Vec<Fault>) {
             let hint = "use rediss:// in `redis`, or remove the key";
             faults.push(Fault::absence(path.span(), "`ca_file` of [fleet] has no effect without TLS", hint));
         }
+    }
+}
+
+fn check_peers(found: &Spanned<Fleet>, faults: &mut Vec<Fault>) {
+    let fleet = found.get_ref();
+    if let Some(path) = &fleet.key_file {
+        file(path, "the key of the fleet", faults);
+    }
+    let Some(peers) = &fleet.peers else {
+        for span in [fleet.peer_listen.as_ref().map(Spanned::span), fleet.key_file.as_ref().map(Spanned::span)] {
+            let message = "this key of [fleet] has no effect without `peers`";
+            faults.extend(span.map(|span| Fault::absence(span, message, "give `peers`, or remove the key")));
+        }
+        return;
+    };
+    match &fleet.peer_listen {
+        None => {
+            let hint = "give `peer_listen`, an address that only nodes can reach, such as \"10.0.0.1:8443\"";
+            faults.push(Fault::absence(peers.span(), "`peers` needs an address for other nodes", hint));
+        }
+        Some(address) if address.get_ref().ip().is_unspecified() && fleet.peer_url.is_none() => {
+            let hint = "give `peer_url`, such as \"http://10.0.0.1:8443\"";
+            faults.push(Fault::absence(address.span(), "other nodes can't tell this one by its `peer_listen`", hint));
+        }
+        Some(_) => {}
+    }
+    if fleet.key_file.is_none() {
+        let hint = "give `key_file`; `openssl rand -hex 32` makes a key, which all nodes share";
+        faults.push(Fault::absence(peers.span(), "`peers` needs a key", hint));
     }
 }
 
@@ -172,6 +319,15 @@ mod tests {
             ("redis = [\"redis://a\"]\nsentinel_password_file = \"/etc/hostname\"", "has no effect"),
             ("redis = [\"redis+sentinel://a\"]", "redis+sentinel://10.0.0.7/mymaster"),
             ("redis = [\"redis+cluster://a/3\"]", "only database 0"),
+            ("redis = [\"redis://a\"]\npeers = \"redis\"\nkey_file = \"/etc/hostname\"", "needs an address"),
+            ("redis = [\"redis://a\"]\npeers = \"redis\"\npeer_listen = \"10.0.0.1:1\"", "needs a key"),
+            ("redis = [\"redis://a\"]\npeer_listen = \"10.0.0.1:1\"", "no effect without `peers`"),
+            (
+                "redis = [\"redis://a\"]\npeers = []\npeer_listen = \"0.0.0.0:1\"\nkey_file = \"/etc/hostname\"",
+                "by its `peer_listen`",
+            ),
+            ("redis = [\"redis://a\"]\npeers = [\"https://a:1\"]", "not the address of a node"),
+            ("redis = [\"redis://a\"]\npeers = \"all\"", "a list of addresses"),
             ("redis = [\"redis://a\"]\nca_file = \"/etc/hostname\"", "no effect without TLS"),
         ] {
             let found = mistakes(fleet);

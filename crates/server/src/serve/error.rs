@@ -74,6 +74,14 @@ pub enum Error {
     /// A file for the fleet can't be used.
     #[error("can't read a file of [fleet]: {0}")]
     Fleet(#[source] io::Error),
+    /// The listener for peers, or the fleet's key.
+    #[error("can't {what}: {source}")]
+    Peers {
+        /// The failed step.
+        what: String,
+        /// The system's error.
+        source: io::Error,
+    },
     /// The TLS library refuses our settings.
     #[error("can't set up TLS: {0}")]
     Https(#[from] rustls::Error),

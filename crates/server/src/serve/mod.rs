@@ -14,6 +14,7 @@
 //! reload      another configuration in the same process     upgrade/   another process takes over     supervisor   systemd
 //! tls/        certificates for HTTPS, redirects to it
 //! fleet/      a thread that follows the purge log of other servers
+//! peers/      responses of other servers, and for them
 //! upkeep      a thread for the upkeep of the volume
 //! admin/      purges and status, for operators
 //! ```
@@ -41,6 +42,7 @@ mod interim;
 mod listen;
 mod log;
 mod origin;
+mod peers;
 mod proxy;
 mod purge;
 mod reload;

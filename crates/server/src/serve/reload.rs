@@ -134,6 +134,9 @@ impl Reloader {
         let shared = Arc::new(shared);
         let closed = self.workers.change(&shared, prepared)?;
         self.shared.store(Arc::clone(&shared));
+        if let Some(fleet) = &shared.fleet {
+            fleet.forget_notes();
+        }
         before.retire(&shared);
         shared.config.log_warnings();
         Ok(Reloaded {

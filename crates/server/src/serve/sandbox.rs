@@ -141,6 +141,7 @@ fn needs(config: &Config) -> Vec<Need> {
             ("fleet.password_file", &fleet.password_file),
             ("fleet.sentinel_password_file", &fleet.sentinel_password_file),
             ("fleet.ca_file", &fleet.ca_file),
+            ("fleet.key_file", &fleet.key_file),
         ];
         for (setting, path) in files {
             needs.extend(path.as_ref().map(|path| Need::file(setting, path.get_ref(), Access::Read)));

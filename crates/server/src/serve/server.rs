@@ -15,6 +15,7 @@ use super::error::Error;
 use super::handle::Handle;
 use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers, https_port};
 use super::log::Log;
+use super::peers::{Peers, PeersThreads};
 use super::reload::{Reloaded, Reloader, Source};
 use super::sandbox;
 use super::shared::Shared;
@@ -48,8 +49,9 @@ pub struct Server {
     cache: Cache,
     admin: Option<String>,
     handle: Handle,
-    /// In the order in which they end: connections, the fleet, the volume's upkeep, and the log after its last line.
+    /// In the order in which they end: connections, those of peers, the fleet, the volume's upkeep, and the log after its last line.
     listening: Listening,
+    _peers: Option<PeersThreads>,
     _fleet: Option<super::fleet::Node>,
     _upkeep: Upkeep,
     _log: Option<Log>,
@@ -184,7 +186,9 @@ impl Builder {
         // The node writes its own purges to the log, not to the outbox. A program that has this server inside purges through the outbox.
         let programs = cache;
         let cache = if fleet.is_some() { programs.for_node() } else { programs.clone() };
+        let (peers, mut peers_threads) = Peers::bind(&config, fleet.as_ref().map(|(fleet, _)| fleet))?.unzip();
         let mut shared = Shared::new(config, &cache, clock)?;
+        shared.peers.clone_from(&peers);
         shared.fleet = fleet.as_ref().map(|(fleet, _)| Arc::clone(fleet));
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
         let server = &config.server;
@@ -206,9 +210,11 @@ impl Builder {
         let place = admin.as_ref().map(Admin::place);
         let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
         let lines = log.as_ref().map(Log::lines);
-        let follow =
-            |(settings, fleet): (&Spanned<_>, _)| super::fleet::start(settings.get_ref(), fleet, &reloader, &cache);
+        let follow = |(settings, fleet): (&Spanned<_>, _)| {
+            super::fleet::start(settings.get_ref(), fleet, peers.as_deref(), &reloader, &cache)
+        };
         let fleet = config.fleet.as_ref().zip(fleet).map(follow).transpose()?;
+        PeersThreads::start(peers_threads.as_mut(), peers.as_ref(), &reloader)?;
         let upkeep = Upkeep::start(store, config.cache.scrub.0)?;
         let listening = Listening::start(beginnings, &upgrader, admin, lines.as_ref(), &handle, self.handles_signals)?;
         upgrader.own_files();
@@ -218,6 +224,7 @@ impl Builder {
             cache: programs,
             handle,
             listening,
+            _peers: peers_threads,
             _fleet: fleet,
             _upkeep: upkeep,
             _log: log,

@@ -109,6 +109,17 @@ impl Service {
         &self.shared.pages.store
     }
 
+    /// Whether it is the service by this state.
+    pub(crate) fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        Arc::ptr_eq(&self.shared, shared)
+    }
+
+    /// The origins of the site that has this authority, behind the volume.
+    pub(crate) fn proxy(&self, authority: &str) -> Option<&Arc<Proxy>> {
+        let host = RequestHost::parse(authority).ok()?;
+        self.sites.get(self.shared.by_host.number_of(host.name())?)?.proxy.as_ref()
+    }
+
     /// The certificates, if a site has any.
     pub(crate) fn tls(&self) -> Option<&Tls> {
         self.shared.tls.as_deref()

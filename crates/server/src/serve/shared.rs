@@ -21,6 +21,7 @@ use super::admission::Admission;
 use super::error::Error;
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
+use super::peers::Peers;
 use super::tls::{self, CertificateStatus, Tls, policy};
 use super::token::Token;
 use crate::config::names::HostPattern;
@@ -55,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) https_port: Option<u16>,
     /// The fleet, if the server belongs to one. The same one for all configurations of a server.
     pub(crate) fleet: Option<Arc<Fleet>>,
+    /// The nodes that this one takes responses from, if it has any.
+    pub(crate) peers: Option<Arc<Peers>>,
     /// The clock of certificates and of the keys of session tickets.
     clock: Arc<dyn Clock>,
 }
@@ -95,7 +98,7 @@ impl Shared {
     pub(crate) fn renewed(&self, config: Config) -> Result<Self, Error> {
         let (files, pages, clock) = (self.files.clone(), Arc::clone(&self.pages), Arc::clone(&self.clock));
         let shared = Self::with(config, files, pages, clock, (self.admission.as_ref(), &self.sites))?;
-        Ok(Self { fleet: self.fleet.clone(), ..shared })
+        Ok(Self { fleet: self.fleet.clone(), peers: self.peers.clone(), ..shared })
     }
 
     fn with(
@@ -132,6 +135,7 @@ impl Shared {
             tls: None,
             https_port: None,
             fleet: None,
+            peers: None,
             clock,
         })
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use eyewall::Cache;
+use eyewall_fleet_redis::FleetStatus;
 use http::header::{ALLOW, ORIGIN, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
@@ -16,10 +17,12 @@ use super::purge_request;
 use super::status::Status;
 use crate::serve::body::Body;
 use crate::serve::error::Error;
+use crate::serve::peers::PeerStatus;
 use crate::serve::purge::{PurgeRequest, purge};
 use crate::serve::reply;
 use crate::serve::shared::Shared;
 use crate::serve::upgrade::Upgrader;
+use serde::Serialize;
 
 /// The longest body of a request.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -132,6 +135,16 @@ impl Api {
     }
 }
 
+/// How the fleet is doing.
+#[derive(Serialize)]
+struct Fleet {
+    #[serde(flatten)]
+    status: FleetStatus,
+    /// The nodes that this one takes responses from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peers: Option<Vec<PeerStatus>>,
+}
+
 /// Whether a purge waits for the nodes of the fleet.
 fn waits(query: Option<&str>) -> Result<bool, Refusal> {
     match query {
@@ -143,7 +156,10 @@ fn waits(query: Option<&str>) -> Result<bool, Refusal> {
 
 async fn fleet(shared: &Shared) -> Result<Response<Body>, Refusal> {
     match &shared.fleet {
-        Some(fleet) => Ok(reply::json(StatusCode::OK, &fleet.status().await)),
+        Some(fleet) => {
+            let peers = shared.peers.as_ref().map(|peers| peers.status());
+            Ok(reply::json(StatusCode::OK, &Fleet { status: fleet.status().await, peers }))
+        }
         None => {
             Err(Refusal::new(StatusCode::NOT_FOUND, "this server has no fleet; [fleet] of its configuration names one"))
         }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use eyewall::{Cache, Lookup, Purge, PutOptions};
-use eyewall_fleet::{Gap, Line, Place};
+use eyewall_fleet::{Gap, Line, Notes, Place};
 use eyewall_fleet_redis::Volume;
 use eyewall_page_cache::store::PurgeTarget;
 use eyewall_region::clock;
@@ -57,6 +57,13 @@ impl Volume for Applier {
 
     fn soften(&self, gap: Option<Gap>) -> bool {
         soften(&self.reloader.shared(), gap)
+    }
+
+    fn note(&self, line: &Line, notes: &mut Notes) {
+        match PurgeRequest::decode(&line.purge) {
+            Ok(purge_request) => self.reloader.shared().note(&purge_request, line, notes),
+            Err(_) => notes.gap(),
+        }
     }
 
     fn apply(&self, line: &Line) -> bool {

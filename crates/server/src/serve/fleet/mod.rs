@@ -20,6 +20,7 @@ use eyewall_fleet_redis::{Fleet, FleetThread, Orders, Settings};
 use toml::Spanned;
 
 use super::error::Error;
+use super::peers::Peers;
 use super::reload::Reloader;
 use crate::config::fleet::Fleet as Table;
 use apply::Applier;
@@ -37,17 +38,18 @@ pub(crate) struct Node {
 pub(crate) fn start(
     table: &Table,
     (fleet, orders): (Arc<Fleet>, Orders),
+    peers: Option<&Peers>,
     reloader: &Arc<Reloader>,
     cache: &Cache,
 ) -> Result<Node, Error> {
-    let settings = settings(table).map_err(Error::Fleet)?;
+    let settings = settings(table, peers.map(|peers| peers.url().to_owned())).map_err(Error::Fleet)?;
     let volume = Arc::new(Applier::new(reloader, cache, &settings.name));
     let thread = FleetThread::start(&settings, orders, volume).map_err(Error::Start)?;
     let passing = Passing::start(cache, fleet).map_err(Error::Start)?;
     Ok(Node { _passing: passing, _thread: thread })
 }
 
-fn settings(table: &Table) -> io::Result<Settings> {
+fn settings(table: &Table, peer_url: Option<String>) -> io::Result<Settings> {
     let path = |path: &Option<Spanned<PathBuf>>| path.as_ref().map(|path| path.get_ref().clone());
     let word = |file: &Option<Spanned<PathBuf>>| {
         let text = path(file).map(std::fs::read_to_string).transpose()?;
@@ -64,6 +66,8 @@ fn settings(table: &Table) -> io::Result<Settings> {
         durable: table.durable,
         max_blind: table.max_blind.get_ref().0,
         lines: table.lines.0,
+        takes_foreign: table.peers.is_some(),
+        peer_url,
         everything: Purging::everything_softly().encode(),
     })
 }

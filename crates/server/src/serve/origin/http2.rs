@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use http::header::{HOST, TE, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{HeaderValue, Request, Response, Uri, Version};
@@ -93,6 +94,8 @@ pub(super) struct StreamGuard(Arc<Connection>);
 
 /// The body of a response, over either version of HTTP.
 pub(crate) struct ResponseBody {
+    /// Bytes that were read already.
+    start: Option<Box<Bytes>>,
     incoming: Incoming,
     /// Until its end.
     stream: Option<StreamGuard>,
@@ -135,7 +138,7 @@ impl Pool {
             let mut sender = guard.0.sender.clone();
             let mut failed = match sender.try_send_request(request).await {
                 Ok(response) => {
-                    let body = |incoming| ResponseBody { incoming, stream: Some(guard), place: None };
+                    let body = |incoming| ResponseBody { start: None, incoming, stream: Some(guard), place: None };
                     return Ok(Sent::Answered(response.map(body)));
                 }
                 Err(failed) => failed,
@@ -416,6 +419,11 @@ impl ResponseBody {
         Self { place, ..self }
     }
 
+    /// A body of which these bytes were read already.
+    pub(crate) fn begun(start: Bytes, incoming: Incoming) -> Self {
+        Self { start: (!start.is_empty()).then(|| Box::new(start)), ..Self::from(incoming) }
+    }
+
     /// How far the connection may read ahead, if it is one of HTTP/2.
     pub(crate) fn read_ahead_max(&self) -> Option<u64> {
         self.stream.as_ref().map(|_| STREAM_WINDOW.into())
@@ -424,7 +432,7 @@ impl ResponseBody {
 
 impl From<Incoming> for ResponseBody {
     fn from(incoming: Incoming) -> Self {
-        Self { incoming, stream: None, place: None }
+        Self { start: None, incoming, stream: None, place: None }
     }
 }
 
@@ -437,6 +445,9 @@ impl http_body::Body for ResponseBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<bytes::Bytes>, BoxError>>> {
         let body = self.get_mut();
+        if let Some(start) = body.start.take() {
+            return Poll::Ready(Some(Ok(http_body::Frame::data(*start))));
+        }
         let polled = Pin::new(&mut body.incoming).poll_frame(context).map_err(BoxError::from);
         // hyper takes a stream that was reset without an error for the end of its body (RFC 9113, section 8.1).
         let is_cut_off = body.stream.is_some() && matches!(polled, Poll::Ready(None)) && !body.incoming.is_end_stream();
@@ -448,10 +459,10 @@ impl http_body::Body for ResponseBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        self.start.is_none() && self.incoming.is_end_stream()
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
-        self.incoming.size_hint()
+        if self.start.is_none() { self.incoming.size_hint() } else { http_body::SizeHint::default() }
     }
 }

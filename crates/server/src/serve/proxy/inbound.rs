@@ -21,11 +21,13 @@ use crate::serve::trusted_proxies::Forwarded;
 
 /// The client's request, the key of its response, and the site's rules that apply to it.
 pub(super) struct Inbound {
-    proxy: Arc<Proxy>,
+    pub(super) proxy: Arc<Proxy>,
     pub(super) key: CacheKey,
     // The rules matched by cookies, some of which have been dropped since.
     rules: RuleSet,
-    client: IpAddr,
+    pub(super) client: IpAddr,
+    /// The fields of the request before the rules. `None`: no other node is asked.
+    pub(super) received: Option<HeaderMap>,
     /// The answer is to be kept as an error page.
     is_error_page: bool,
 }
@@ -37,7 +39,7 @@ impl Inbound {
         decision.drop_ignored_cookies(&mut parts.headers);
         decision.rewrite_request(&mut parts.headers);
         let rules = decision.matched();
-        Self { proxy: Arc::clone(proxy), key, rules, client, is_error_page: false }
+        Self { proxy: Arc::clone(proxy), key, rules, client, received: None, is_error_page: false }
     }
 
     /// The same for a request of this server for an error page.
@@ -62,17 +64,8 @@ impl Inbound {
         }
     }
 
-    /// Fields of interim responses that are removed for the client.
-    pub(super) fn stripped(&self) -> Vec<HeaderName> {
-        self.decision().strippable().cloned().collect()
-    }
-}
-
-impl Upstream for Inbound {
-    type Body = ResponseBody;
-    type Error = ProxyError;
-
-    async fn ask(&self, question: Question<'_>) -> Result<Response<ResponseBody>, ProxyError> {
+    /// Asks an origin.
+    pub(super) async fn ask_origin(&self, question: Question<'_>) -> Result<Response<ResponseBody>, ProxyError> {
         let Question { client, method, fields, content, .. } = question;
         // The key's target is a valid target in normal form. If it can't be parsed, the origin gets the client's own.
         let target: Uri = self.key.forwarded_target().parse().unwrap_or_else(|_| client.uri.clone());
@@ -84,6 +77,24 @@ impl Upstream for Inbound {
         let mut response = self.proxy.origins.send(origin_request).await?;
         receive(&mut response);
         Ok(response)
+    }
+
+    /// Fields of interim responses that are removed for the client.
+    pub(super) fn stripped(&self) -> Vec<HeaderName> {
+        self.decision().strippable().cloned().collect()
+    }
+}
+
+impl Upstream for Inbound {
+    type Body = ResponseBody;
+    type Error = ProxyError;
+
+    async fn ask(&self, question: Question<'_>) -> Result<Response<ResponseBody>, ProxyError> {
+        // Most requests have no such part, and futures of both parts together would be larger.
+        match self.received {
+            Some(_) if question.is_for_all => Box::pin(self.ask_for_all(question)).await,
+            _ => self.ask_origin(question).await,
+        }
     }
 
     fn failure(&self, error: &ProxyError) -> Failure {
@@ -100,7 +111,11 @@ impl Upstream for Inbound {
     }
 
     fn fields(&self, client: &Parts) -> HeaderMap {
-        fields::of_forwarded_request(&client.headers, client.version)
+        let mut fields = fields::of_forwarded_request(&client.headers, client.version);
+        if let Some(peers) = &self.proxy.peers {
+            peers.append_loop(&mut fields);
+        }
+        fields
     }
 
     fn rules<'a>(

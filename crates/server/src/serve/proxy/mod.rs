@@ -5,6 +5,7 @@
 //! ```text
 //! request ──> inbound   its key, and the decision of the rules ──> the page cache asks and judges by it
 //!         ──> pass      requests that change something, ask for another protocol, or have content
+//! home      a miss that another node of the fleet answers, and the answers to other nodes
 //! error_page  pages of the origin for the time when it gives none
 //! ready     the entries that the fast path can send
 //! ```
@@ -13,6 +14,7 @@ pub(crate) mod fast_path;
 pub(crate) mod tags;
 
 mod error_page;
+mod home;
 mod inbound;
 mod pass;
 mod policy;
@@ -22,6 +24,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use eyewall_fleet::AsOf;
+use eyewall_fleet_redis::Fleet;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::policy::Policy;
 use eyewall_http::reuse;
@@ -30,12 +34,13 @@ use eyewall_page_cache::settings::Settings;
 use eyewall_page_cache::visit::{Answered, Unanswered, Visit};
 use http::header::{CONNECTION, RETRY_AFTER, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Request, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::body::Body;
 use super::origin::{Origins, ProxyError, RequestBody, asked_protocol};
+use super::peers::Peers;
 use super::shared::Shared;
 use super::{NAME, reply, tls};
 use crate::key::CacheKey;
@@ -53,6 +58,9 @@ pub(crate) struct Proxy {
     pages: Arc<Pages>,
     /// The fields of requests that keys and rules look at.
     looked_at: Vec<HeaderName>,
+    /// Other nodes, and the purge log that says what may be taken from them.
+    peers: Option<Arc<Peers>>,
+    fleet: Option<Arc<Fleet>>,
     /// The line of `Strict-Transport-Security`, for clients that use HTTPS.
     hsts_line: Option<String>,
 }
@@ -76,7 +84,8 @@ impl Proxy {
         let hsts_line =
             hsts.and_then(|value| Some(format!("{STRICT_TRANSPORT_SECURITY}: {}\r\n", value.to_str().ok()?)));
         let (site, settings, pages) = (Arc::clone(site), Arc::new(settings), Arc::clone(&shared.pages));
-        Self { site, settings, error_page_settings, policy, origins, pages, looked_at, hsts_line }
+        let (peers, fleet) = (shared.peers.clone(), shared.fleet.clone());
+        Self { site, settings, error_page_settings, policy, origins, pages, looked_at, peers, fleet, hsts_line }
     }
 
     /// The origins, with their connections.
@@ -92,6 +101,10 @@ impl Proxy {
         client: IpAddr,
     ) -> Response<Body> {
         let (parts, incoming) = request.into_parts();
+        if self.peers.as_ref().is_some_and(|peers| peers.is_loop(&parts.headers)) {
+            let words = "the request has passed this server before: its origin leads back to it";
+            return reply::error(StatusCode::LOOP_DETECTED, words);
+        }
         let body = RequestBody::streamed(incoming, &parts);
         if asked_protocol(&parts.headers).is_none() {
             if parts.method == Method::QUERY {
@@ -122,19 +135,45 @@ impl Proxy {
 
     fn visit(
         self: &Arc<Self>,
-        mut parts: Parts,
+        parts: Parts,
         key: CacheKey,
         client: IpAddr,
         content: Option<Bytes>,
     ) -> Arc<Visit<Inbound>> {
+        let received = self.peers.as_ref().map(|_| parts.headers.clone());
+        // Before the look-up: other nodes may wait for the answer.
+        let as_of = self.peers.as_ref().and(self.fleet.as_ref()).and_then(|fleet| fleet.as_of());
+        Arc::new(Visit { content, as_of, ..self.visit_with(parts, key, client, received) })
+    }
+
+    /// A request of another node, which is never passed on to a third.
+    fn visit_of_peer(
+        self: &Arc<Self>,
+        parts: Parts,
+        key: CacheKey,
+        client: IpAddr,
+        as_of: AsOf,
+    ) -> Arc<Visit<Inbound>> {
+        let visit = self.visit_with(parts, key, client, None);
+        Arc::new(Visit { as_of: Some(as_of), is_for_cache: true, ..visit })
+    }
+
+    fn visit_with(
+        self: &Arc<Self>,
+        mut parts: Parts,
+        key: CacheKey,
+        client: IpAddr,
+        received: Option<HeaderMap>,
+    ) -> Visit<Inbound> {
         let (address, key_bytes) = (key.address().to_owned(), key.as_bytes().to_vec());
         let address_tag = tags::address(&self.site, &key);
-        let inbound = Inbound::new(self, &mut parts, key, client);
+        let mut inbound = Inbound::new(self, &mut parts, key, client);
+        inbound.received = received;
         let ignores_reload = inbound.decision().ignore_reload;
         let visit = Visit::new((&self.pages, &self.settings), inbound, parts, address);
         let directives = visit.directives;
         let directives = if ignores_reload { directives.without_reloads() } else { directives };
-        Arc::new(Visit { key: key_bytes, address_tag, content, directives, ..visit })
+        Visit { key: key_bytes, address_tag, directives, ..visit }
     }
 }
 

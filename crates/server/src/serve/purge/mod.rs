@@ -20,6 +20,7 @@ mod targets;
 use std::sync::Arc;
 
 use eyewall::Purge as Kind;
+use eyewall_fleet::{Line, Notes};
 pub(crate) use eyewall_fleet_agent::words::Subject;
 use eyewall_fleet_redis::{Appended, FleetError};
 use http::StatusCode;
@@ -136,6 +137,15 @@ pub(crate) async fn purge(shared: &Arc<Shared>, purge_request: PurgeRequest) -> 
 }
 
 impl Shared {
+    /// Notes what a line of the fleet's log covers at this node.
+    pub(super) fn note(&self, purge_request: &PurgeRequest, line: &Line, notes: &mut Notes) {
+        let scope = Scope::of(&self.config, &self.by_host);
+        // A subject of another node's site covers nothing here.
+        let targets: Vec<Target> =
+            purge_request.subjects.iter().filter_map(|subject| Target::of(&scope, subject).ok()).collect();
+        notes.add(line, targets.iter().flat_map(Target::covers));
+    }
+
     /// Carries out a purge request at this node. It may wait for locks.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use crate::config::{self, Config};
 use crate::key::{CacheKey, KEY_BYTES_MAX, KeyError, RequestHost, Scheme, unescaped};
 use crate::serve::proxy::tags;
 use crate::sites::{Site, Sites};
+use eyewall_fleet::Covers;
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::store::PurgeTarget;
 
@@ -82,6 +83,21 @@ impl Target {
             Subject::Everything => Ok(Self::Everything),
             Subject::EntryTag(tag) => Ok(Self::Tags(vec![tag.clone()])),
             Subject::EntryPrefix(prefix) => Ok(Self::KeyPrefix(prefix.clone())),
+        }
+    }
+
+    /// What it covers, for notes.
+    pub(super) fn covers(&self) -> Vec<Covers<'_>> {
+        match self {
+            Self::Address(keys) => keys
+                .iter()
+                .flat_map(|key| [Some(Covers::Address(key.text())), key.tag().map(Covers::Tag)])
+                .flatten()
+                .collect(),
+            Self::Tags(tags) => tags.iter().map(|tag| Covers::Tag(tag)).collect(),
+            Self::Prefixes(prefixes) => prefixes.iter().map(|prefix| Covers::Prefix(prefix.as_bytes())).collect(),
+            Self::KeyPrefix(prefix) => vec![Covers::Prefix(prefix)],
+            Self::Everything => vec![Covers::Everything],
         }
     }
 

@@ -1,0 +1,204 @@
+//! Answers to other nodes: the listener, and the responses that this node makes for them.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use eyewall_page_cache::cached_body::CachedBody;
+use eyewall_page_cache::carried::{Envelope, WhyNot};
+use eyewall_page_cache::upstream::BoxError;
+use http::{Method, Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use super::Peers;
+use super::question::{PageQuestion, QUESTION_BYTES_MAX, Question};
+use crate::serve::origin::ResponseBody;
+use crate::serve::reload::Reloader;
+use crate::serve::service::Service;
+
+/// The target of all questions.
+pub(super) const PATH: &str = "/eyewall/peer/1";
+const BACKLOG: i32 = 1024;
+/// The most connections at once; more wait.
+const CONNECTIONS_MAX: usize = 4096;
+/// The timeout of a question's head, which also ends idle connections, and of its body.
+const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
+const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the answers need.
+struct Door {
+    peers: Arc<Peers>,
+    reloader: Arc<Reloader>,
+    /// By the configuration in force, once it was needed.
+    service: Mutex<Option<Arc<Service>>>,
+}
+
+/// Binds the listener. During an upgrade, both processes listen.
+pub(super) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Answers until the runtime ends.
+pub(super) async fn listen(listener: TcpListener, peers: Arc<Peers>, reloader: Arc<Reloader>) {
+    let door = Arc::new(Door { peers, reloader, service: Mutex::default() });
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::debug!(%error, "a connection of a peer could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        // Without it, a sign of life and the head after it wait for each other.
+        let _ = stream.set_nodelay(true);
+        let door = Arc::clone(&door);
+        tokio::spawn(async move {
+            let _place = place;
+            let service = service_fn(move |request| {
+                let door = Arc::clone(&door);
+                async move { Ok::<_, Infallible>(door.answer(request).await) }
+            });
+            let mut builder = http1::Builder::new();
+            builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+            // Its errors are those of the other node.
+            let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
+
+impl Door {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Answer> {
+        if request.method() != Method::POST || request.uri().path() != PATH {
+            return refused(StatusCode::NOT_FOUND, "this listener is for nodes of the fleet");
+        }
+        let (parts, body) = request.into_parts();
+        let collecting = Limited::new(body, QUESTION_BYTES_MAX).collect();
+        let Ok(Ok(question)) = tokio::time::timeout(BODY_TIMEOUT, collecting).await else {
+            return refused(StatusCode::BAD_REQUEST, "the question is incomplete, or too long");
+        };
+        let question = question.to_bytes();
+        if let Err(error) = self.peers.key.check(&self.peers.url, &parts.headers, &question, SystemTime::now()) {
+            return refused(StatusCode::FORBIDDEN, &error.to_string());
+        }
+        let answer = match Question::decode(&question) {
+            None => return refused(StatusCode::BAD_REQUEST, "this version can't read the question"),
+            Some(Question::Life) => {
+                let follows = self.peers.fleet.as_of().is_some();
+                let why = if follows { WhyNot::NotServed } else { WhyNot::DoesNotFollow };
+                Answer::Head(begin(&Envelope::Nothing(why)), None)
+            }
+            // The head of the response goes out at once, as a sign of life.
+            Some(Question::Page(question)) => Answer::Making(Box::pin(self.make(*question))),
+        };
+        Response::new(answer)
+    }
+
+    async fn make(self: Arc<Self>, question: PageQuestion) -> (Bytes, Option<CachedBody<ResponseBody>>) {
+        match self.try_make(question).await {
+            Ok((envelope, body)) => (begin(&envelope), Some(body)),
+            Err(why) => (begin(&Envelope::Nothing(why)), None),
+        }
+    }
+
+    async fn try_make(&self, question: PageQuestion) -> Result<(Envelope, CachedBody<ResponseBody>), WhyNot> {
+        // Before the look-up, as N8 wants it.
+        let as_of = self.peers.fleet.as_of().ok_or(WhyNot::DoesNotFollow)?;
+        if self.peers.is_loop(&question.fields) {
+            return Err(WhyNot::NotServed);
+        }
+        let service = self.service();
+        let proxy = service.proxy(&question.authority).ok_or(WhyNot::NotServed)?;
+        let (carried, body) = proxy.answer_peer(&question, as_of).await?;
+        if question.has(&carried.fields) {
+            return Ok((Envelope::Unchanged(carried), CachedBody::empty()));
+        }
+        Ok((Envelope::Response(carried), body))
+    }
+
+    /// The service by the configuration that is in force.
+    fn service(&self) -> Arc<Service> {
+        let shared = self.reloader.shared();
+        let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*service {
+            Some(service) if service.is_of(&shared) => Arc::clone(service),
+            before => {
+                let made = Arc::new(Service::new(&shared, before.as_deref()));
+                *service = Some(Arc::clone(&made));
+                made
+            }
+        }
+    }
+}
+
+/// The bytes of an envelope. One that can't be written becomes one without a response.
+fn begin(envelope: &Envelope) -> Bytes {
+    let now = SystemTime::now();
+    let nothing = || Envelope::Nothing(WhyNot::NotServed).encode(now);
+    Bytes::from(envelope.encode(now).or_else(nothing).unwrap_or_default())
+}
+
+fn refused(status: StatusCode, words: &str) -> Response<Answer> {
+    let mut response = Response::new(Answer::Head(Bytes::from(format!("{words}\n")), None));
+    *response.status_mut() = status;
+    response
+}
+
+type Making = Pin<Box<dyn Future<Output = (Bytes, Option<CachedBody<ResponseBody>>)> + Send>>;
+
+/// The body of an answer: an envelope once it is made, and the body of the response.
+enum Answer {
+    Making(Making),
+    Head(Bytes, Option<CachedBody<ResponseBody>>),
+    Rest(CachedBody<ResponseBody>),
+    Ended,
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let answer = self.get_mut();
+        if let Self::Making(making) = answer {
+            let (head, body) = ready!(making.as_mut().poll(context));
+            *answer = Self::Head(head, body);
+        }
+        match answer {
+            Self::Head(head, body) => {
+                let head = std::mem::take(head);
+                *answer = body.take().map_or(Self::Ended, Self::Rest);
+                Poll::Ready(Some(Ok(Frame::data(head))))
+            }
+            Self::Rest(body) => Pin::new(body).poll_frame(context),
+            Self::Making(_) | Self::Ended => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Ended)
+    }
+}

@@ -1,0 +1,200 @@
+//! Questions to other nodes, and the care for the list of nodes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::{Bytes, BytesMut};
+use eyewall_fleet_redis::NodeState;
+use eyewall_http::message::Exchange;
+use eyewall_page_cache::carried::{Envelope, PREFIX_BYTES, WhyNot};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client as Pool;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::task::JoinHandle;
+
+use super::members::Member;
+use super::question::{PageQuestion, Question};
+use super::sign::SIGNATURE;
+use super::{Peers, answer};
+use crate::serve::origin::ResponseBody;
+
+/// The timeout of a connection's beginning.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// The longest wait for a sign of life.
+const LIFE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same for a question that asks for nothing else.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
+/// The pause between such questions.
+const PROBE_EVERY: Duration = Duration::from_millis(500);
+/// How long an idle connection is kept.
+const POOL_IDLE: Duration = Duration::from_secs(30);
+/// The most bytes of a refusal that are logged.
+const WORDS_MAX: usize = 300;
+
+/// The connections to other nodes.
+pub(super) struct Client(Pool<HttpConnector, Full<Bytes>>);
+
+/// The answer of another node.
+pub(crate) struct Made {
+    pub(crate) envelope: Envelope,
+    pub(crate) body: ResponseBody,
+    /// When it was received.
+    pub(crate) received: SystemTime,
+}
+
+/// A node that has given a sign of life.
+pub(crate) struct Alive {
+    requested: SystemTime,
+    response: Response<Incoming>,
+}
+
+/// Why a node gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PeerError {
+    #[error("it gave no sign of life in time")]
+    Late,
+    #[error("it can't be reached: {0}")]
+    Unreachable(String),
+    #[error("it refused the question ({0}): {1}")]
+    Refused(StatusCode, String),
+    #[error("its answer broke off, or this version can't read it")]
+    Broken,
+    #[error("the question can't be asked")]
+    Unaskable,
+}
+
+impl Client {
+    pub(super) fn new() -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        connector.set_nodelay(true);
+        let mut builder = Pool::builder(TokioExecutor::new());
+        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE).retry_canceled_requests(true);
+        Self(builder.build(connector))
+    }
+}
+
+/// A task that ends with its owner.
+struct Owned<T>(JoinHandle<T>);
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Peers {
+    /// Asks a node for a response, and waits for its sign of life.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub(crate) async fn ask(&self, member: &Arc<Member>, question: PageQuestion) -> Result<Alive, PeerError> {
+        let begun = Instant::now();
+        let alive = self.send(member, &Question::Page(Box::new(question)), LIFE_TIMEOUT).await;
+        match &alive {
+            Ok(_) => self.delays.note(begun.elapsed()),
+            Err(PeerError::Unaskable) => {}
+            Err(error) => member.fails(&error.to_string()),
+        }
+        alive
+    }
+
+    async fn send(&self, member: &Member, question: &Question, timeout: Duration) -> Result<Alive, PeerError> {
+        let question = question.encode().ok_or(PeerError::Unaskable)?;
+        let requested = SystemTime::now();
+        let signature = self.key.sign(&member.url, &question, requested).map_err(|_| PeerError::Unaskable)?;
+        let request = Request::post(format!("{}{}", member.url, answer::PATH)).header(SIGNATURE, signature);
+        let request = request.body(Full::from(question)).map_err(|_| PeerError::Unaskable)?;
+        // The connections belong to the runtime of the peers, which outlives workers.
+        let mut asking = Owned(self.runtime.spawn(self.client.0.request(request)));
+        let answered = match tokio::time::timeout(timeout, &mut asking.0).await {
+            Err(_) => return Err(PeerError::Late),
+            Ok(Err(_)) => return Err(PeerError::Unreachable("this server ends".to_owned())),
+            Ok(Ok(answered)) => answered,
+        };
+        let response = answered.map_err(|error| {
+            let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            PeerError::Unreachable(cause)
+        })?;
+        if response.status() != StatusCode::OK {
+            let (status, body) = (response.status(), response.into_body());
+            let words = http_body_util::Limited::new(body, WORDS_MAX).collect().await;
+            let words = words.map(|words| String::from_utf8_lossy(&words.to_bytes()).trim().to_owned());
+            return Err(PeerError::Refused(status, words.unwrap_or_default()));
+        }
+        Ok(Alive { requested, response })
+    }
+
+    /// Asks a node whether it is alive, and follows the purge log.
+    async fn probe(&self, member: &Member) {
+        let alive = self.send(member, &Question::Life, PROBE_TIMEOUT).await;
+        let made = match alive {
+            Ok(alive) => tokio::time::timeout(PROBE_TIMEOUT, alive.answer()).await.unwrap_or(Err(PeerError::Late)),
+            Err(error) => Err(error),
+        };
+        match made.map(|made| made.envelope) {
+            Ok(Envelope::Nothing(WhyNot::DoesNotFollow)) => member.fails("it doesn't follow the purge log"),
+            Ok(_) => member.is_alive(),
+            Err(error) => member.fails(&error.to_string()),
+        }
+    }
+}
+
+impl Alive {
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    /// [`PeerError::Broken`].
+    pub(crate) async fn answer(self) -> Result<Made, PeerError> {
+        let Self { requested, response } = self;
+        let mut body = response.into_body();
+        let mut start = BytesMut::new();
+        let mut wanted = PREFIX_BYTES;
+        loop {
+            while start.len() < wanted {
+                let frame = body.frame().await.ok_or(PeerError::Broken)?.map_err(|_| PeerError::Broken)?;
+                start.extend_from_slice(frame.data_ref().map_or(&[], |piece| piece));
+            }
+            if wanted > PREFIX_BYTES {
+                break;
+            }
+            let prefix = start.first_chunk().copied().and_then(Envelope::head_bytes).ok_or(PeerError::Broken)?;
+            if prefix == 0 {
+                return Err(PeerError::Broken);
+            }
+            wanted += prefix;
+        }
+        let received = SystemTime::now();
+        let head = start.split_to(wanted);
+        let (envelope, _) = Envelope::decode(&head, Exchange { requested, received }).ok_or(PeerError::Broken)?;
+        Ok(Made { envelope, body: ResponseBody::begun(start.freeze(), body), received })
+    }
+}
+
+/// Keeps the list of members, and asks them for signs of life, as long as the server runs.
+pub(super) async fn look_after(peers: Arc<Peers>) {
+    let mut ticks = tokio::time::interval(PROBE_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if peers.are_found
+            && let Some(nodes) = peers.fleet.status().await.nodes
+        {
+            let live = nodes.into_iter().filter(|node| node.is_live && node.said.state == NodeState::Following);
+            let urls: Vec<String> = live.filter_map(|node| node.said.peer_url).collect();
+            peers.found(&urls);
+        }
+        let members = peers.members.load_full();
+        let probes = members.iter().filter(|member| !member.is_self).map(|member| {
+            let (peers, member) = (Arc::clone(&peers), Arc::clone(member));
+            tokio::spawn(async move { peers.probe(&member).await })
+        });
+        for probe in probes.collect::<Vec<_>>() {
+            // A panic is logged.
+            let _ = probe.await;
+        }
+    }
+}

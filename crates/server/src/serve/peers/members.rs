@@ -1,0 +1,185 @@
+//! The nodes that this one may ask, and how they are doing.
+//!
+//! ```text
+//! unknown ──alive──> up ──a failure──> suspect ──another one──> down ──alive──> up
+//!                     ^                   │ alive
+//!                     └───────────────────┘
+//! ```
+//! A node that is down or unknown is the home of no key. It is asked for a sign of life all the time, so it comes back by itself.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use eyewall_fleet::home::{Candidate, Name, choose};
+use serde::Serialize;
+
+/// After this many failures in a row, a node is down.
+const FAILURES_MAX: usize = 2;
+/// The state of a node that has not answered yet, as a number of failures.
+const UNKNOWN: usize = usize::MAX;
+
+/// A node.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) url: String,
+    name: Name,
+    /// This node itself.
+    pub(crate) is_self: bool,
+    /// Failures in a row.
+    failures: AtomicUsize,
+    load: AtomicUsize,
+}
+
+/// The state of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum MemberState {
+    Unknown,
+    Up,
+    Suspect,
+    Down,
+}
+
+/// A request that is under way to a node.
+#[derive(Debug)]
+pub(crate) struct UnderWay(Arc<Member>);
+
+impl Member {
+    pub(super) fn new(url: &str, is_self: bool) -> Arc<Self> {
+        let failures = AtomicUsize::new(if is_self { 0 } else { UNKNOWN });
+        Arc::new(Self { url: url.to_owned(), name: Name::new(url), is_self, failures, load: AtomicUsize::new(0) })
+    }
+
+    pub(crate) fn state(&self) -> MemberState {
+        match self.failures.load(Ordering::Relaxed) {
+            0 => MemberState::Up,
+            UNKNOWN => MemberState::Unknown,
+            failures if failures < FAILURES_MAX => MemberState::Suspect,
+            _ => MemberState::Down,
+        }
+    }
+
+    /// It has answered.
+    pub(super) fn is_alive(&self) {
+        let before = self.failures.swap(0, Ordering::Relaxed);
+        if before >= FAILURES_MAX && before != UNKNOWN {
+            tracing::warn!(peer = self.url, "a node of the fleet answers again");
+        }
+    }
+
+    /// It has not answered in time, or refused to.
+    pub(super) fn fails(&self, error: &str) {
+        let add = |failures: usize| if failures == UNKNOWN { None } else { Some((failures + 1).min(UNKNOWN - 1)) };
+        if self.failures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) == Ok(FAILURES_MAX - 1) {
+            tracing::warn!(peer = self.url, error, "a node of the fleet does not answer; others stand in for it");
+        }
+    }
+
+    /// Counts a request.
+    pub(crate) fn enter(self: &Arc<Self>) -> UnderWay {
+        self.load.fetch_add(1, Ordering::Relaxed);
+        UnderWay(Arc::clone(self))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.load.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The home of a key among the nodes that answer.
+pub(super) fn home(members: &[Arc<Member>], key: &[u8]) -> Option<Arc<Member>> {
+    let usable = |member: &&Arc<Member>| matches!(member.state(), MemberState::Up | MemberState::Suspect);
+    let usable: Vec<&Arc<Member>> = members.iter().filter(usable).collect();
+    let candidate = |member: &&Arc<Member>| (member.load.load(Ordering::Relaxed), Arc::clone(member));
+    let loads: Vec<_> = usable.iter().map(candidate).collect();
+    let candidates: Vec<_> = loads.iter().map(|(load, member)| Candidate { name: &member.name, load: *load }).collect();
+    choose(key, &candidates).map(|place| Arc::clone(&loads[place].1))
+}
+
+/// How long nodes took to give a sign of life, as far back as some requests.
+#[derive(Debug)]
+pub(super) struct Delays {
+    last: Mutex<(usize, [u32; Self::COUNT])>,
+    /// In milliseconds.
+    hedge: AtomicU64,
+}
+
+impl Delays {
+    const COUNT: usize = 128;
+    /// After this time without a sign of life, the origin is asked, too: at least and at most.
+    const HEDGE: (u64, u64) = (20, 1000);
+
+    pub(super) fn new() -> Self {
+        // Before anything is known.
+        Self { last: Mutex::new((0, [100; Self::COUNT])), hedge: AtomicU64::new(100) }
+    }
+
+    pub(super) fn note(&self, delay: Duration) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, delays) = &mut *last;
+        delays[*count % Self::COUNT] = u32::try_from(delay.as_millis()).unwrap_or(u32::MAX);
+        *count += 1;
+        if count.is_multiple_of(16) {
+            let mut sorted = *delays;
+            sorted.sort_unstable();
+            let p95 = u64::from(sorted[Self::COUNT * 95 / 100]);
+            self.hedge.store(p95.clamp(Self::HEDGE.0, Self::HEDGE.1), Ordering::Relaxed);
+        }
+    }
+
+    /// How long to wait for a sign of life.
+    pub(super) fn hedge(&self, member: &Member) -> Duration {
+        let is_up = member.state() == MemberState::Up;
+        Duration::from_millis(if is_up { self.hedge.load(Ordering::Relaxed) } else { Self::HEDGE.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_goes_down_after_two_failures_and_comes_back() {
+        let (own, other) = (Member::new("http://a", true), Member::new("http://b", false));
+        let members = [Arc::clone(&own), Arc::clone(&other)];
+        let homes = || (0..50u8).filter(|key| home(&members, &[*key]).unwrap().url == "http://b").count();
+        assert_eq!((other.state(), homes()), (MemberState::Unknown, 0));
+        other.fails("late");
+        assert_eq!(other.state(), MemberState::Unknown, "it has not been there yet");
+        other.is_alive();
+        assert!(other.state() == MemberState::Up && homes() > 10);
+        other.fails("late");
+        assert!(other.state() == MemberState::Suspect && homes() > 10);
+        other.fails("late");
+        assert_eq!((other.state(), homes()), (MemberState::Down, 0));
+        other.is_alive();
+        assert_eq!(other.state(), MemberState::Up);
+    }
+
+    #[test]
+    fn a_busy_home_is_passed_over() {
+        let members = [Member::new("http://a", true), Member::new("http://b", true)];
+        let first = home(&members, b"key").unwrap();
+        let under_way: Vec<_> = (0..20).map(|_| first.enter()).collect();
+        assert_ne!(home(&members, b"key").unwrap().url, first.url);
+        drop(under_way);
+        assert_eq!(home(&members, b"key").unwrap().url, first.url);
+    }
+
+    #[test]
+    fn the_wait_follows_what_was_seen() {
+        let (delays, member) = (Delays::new(), Member::new("http://a", true));
+        assert_eq!(delays.hedge(&member), Duration::from_millis(100));
+        for _ in 0..256 {
+            delays.note(Duration::from_millis(1));
+        }
+        assert_eq!(delays.hedge(&member), Duration::from_millis(20));
+        for _ in 0..256 {
+            delays.note(Duration::from_secs(7));
+        }
+        assert_eq!(delays.hedge(&member), Duration::from_secs(1));
+    }
+}

@@ -1,0 +1,168 @@
+//! A miss that another node answers: the home of the key.
+//!
+//! ```text
+//! home is this node, or none ──> the origin
+//! home ──sign of life in time──> its answer ──the notes allow it──> taken
+//!   │ none                           └ nothing, refused, broken ──> the origin
+//!   └──> the origin, too: the first answer is taken
+//! ```
+//! So a home that is down or slow costs this node one request to the origin.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use eyewall_fleet::{AsOf, Subject};
+use eyewall_page_cache::cached_body::CachedBody;
+use eyewall_page_cache::carried::{Carried, Envelope, WhyNot};
+use eyewall_page_cache::upstream::Question;
+use http::header::{
+    AGE, CONTENT_LENGTH, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
+};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use tokio::time::timeout;
+
+use super::Proxy;
+use super::inbound::Inbound;
+use crate::key::{CacheKey, RequestHost};
+use crate::serve::origin::{ProxyError, ResponseBody};
+use crate::serve::peers::{Made, PageQuestion, Peers};
+use crate::serve::trusted_proxies::Forwarded;
+
+/// The longest wait for the answer of a home that has given a sign of life. Its origin has its own timeouts.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Fields about the client's own copy, and the host, which the question names.
+const OF_CLIENT: [http::HeaderName; 7] =
+    [HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE];
+
+impl Inbound {
+    /// Asks the home of the key, or the origin.
+    pub(super) async fn ask_for_all(&self, question: Question<'_>) -> Result<Response<ResponseBody>, ProxyError> {
+        let home = self.received.as_ref().and_then(|received| {
+            let peers = self.proxy.peers.as_ref().filter(|_| question.is_for_all && question.method == Method::GET)?;
+            Some((peers, peers.home(self.key.as_bytes())?, received))
+        });
+        let Some((peers, home, received)) = home else { return self.ask_origin(question).await };
+        let _under_way = home.enter();
+        if home.is_self {
+            return self.ask_origin(question).await;
+        }
+        let validators = PageQuestion::validators_of(&question.fields);
+        let is_hot = peers.is_hot(self.key.as_bytes()) || !validators.is_empty();
+        let asked = self.page_question(peers, &question, received, validators);
+        let mut asking = pin!(peers.ask(&home, asked));
+        let Ok(alive) = timeout(peers.hedge(&home), &mut asking).await else {
+            let taking = async { self.take(peers, asking.await.ok()?.answer().await.ok()?, is_hot) };
+            return self.race(taking, question).await;
+        };
+        let made = match alive {
+            Ok(alive) => timeout(ANSWER_TIMEOUT, alive.answer()).await.ok().and_then(Result::ok),
+            Err(_) => None,
+        };
+        match made.and_then(|made| self.take(peers, made, is_hot)) {
+            Some(response) => Ok(response),
+            None => self.ask_origin(question).await,
+        }
+    }
+
+    /// The first answer of the two. That of the origin counts in any case.
+    async fn race(
+        &self,
+        taking: impl Future<Output = Option<Response<ResponseBody>>>,
+        question: Question<'_>,
+    ) -> Result<Response<ResponseBody>, ProxyError> {
+        let (mut taking, mut asking) = (pin!(taking), pin!(self.ask_origin(question)));
+        tokio::select! {
+            biased;
+            Some(response) = &mut taking => Ok(response),
+            answered = &mut asking => answered,
+        }
+    }
+
+    fn page_question(
+        &self,
+        peers: &Peers,
+        question: &Question<'_>,
+        received: &HeaderMap,
+        validators: HeaderMap,
+    ) -> PageQuestion {
+        let mut fields = received.clone();
+        eyewall_http::field::connection::drop_hop_by_hop(&mut fields);
+        for name in OF_CLIENT {
+            fields.remove(name);
+        }
+        peers.append_loop(&mut fields);
+        PageQuestion {
+            scheme: self.key.scheme(),
+            authority: self.key.authority().to_owned(),
+            target: question.client.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned(),
+            client: self.client,
+            forwarded: question.client.extensions.get::<Forwarded>().cloned(),
+            validators,
+            fields,
+        }
+    }
+
+    /// The response of another node, if it gives one and no later purge covers it.
+    fn take(&self, peers: &Peers, made: Made, is_hot: bool) -> Option<Response<ResponseBody>> {
+        let Made { envelope, body, received } = made;
+        let (mut carried, status) = match envelope {
+            Envelope::Response(carried) => (carried, None),
+            Envelope::Unchanged(carried) => (carried, Some(StatusCode::NOT_MODIFIED)),
+            Envelope::Nothing(_) => return None,
+        };
+        let (address, key) = (self.key.address(), self.key.as_bytes());
+        let fleet = self.proxy.fleet.as_ref()?;
+        if !fleet.allows(&carried.as_of, Subject { address, key, tags: &carried.tags }) {
+            return None;
+        }
+        carried.limit(peers.keep(), received);
+        carried.is_kept = is_hot;
+        let mut response = Response::new(body);
+        *response.status_mut() = status.unwrap_or(carried.status);
+        let mut fields = carried.fields.clone();
+        fields.insert(AGE, carried.age_seconds(received).into());
+        if let Some(length) = carried.length.filter(|_| status.is_none()) {
+            fields.insert(CONTENT_LENGTH, length.into());
+        }
+        *response.headers_mut() = fields;
+        response.extensions_mut().insert(carried);
+        Some(response)
+    }
+}
+
+impl Proxy {
+    /// Makes a response for another node, whose volume was right up to `as_of` before. It never asks a third one.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    pub(crate) async fn answer_peer(
+        self: &Arc<Self>,
+        question: &PageQuestion,
+        as_of: AsOf,
+    ) -> Result<(Carried, CachedBody<ResponseBody>), WhyNot> {
+        let host = RequestHost::parse(&question.authority).map_err(|_| WhyNot::NotServed)?;
+        let request = Request::get(&question.target).body(()).map_err(|_| WhyNot::NotServed)?;
+        let (mut parts, ()) = request.into_parts();
+        parts.headers = question.fields.clone();
+        if let Some(forwarded) = &question.forwarded {
+            parts.extensions.insert(forwarded.clone());
+        }
+        let key = CacheKey::of(&self.site.key, &host, question.scheme, &parts).map_err(|_| WhyNot::NotServed)?;
+        let visit = self.visit_of_peer(parts, key, question.client, as_of);
+        let decision = visit.upstream.decision();
+        if decision.bypass.is_some() || decision.redirects() || self.pages.store.has_failed() {
+            return Err(WhyNot::NotServed);
+        }
+        if visit.is_unstorable() {
+            return Err(WhyNot::NotStored);
+        }
+        let mut response = visit.answer().await.map_err(|_| WhyNot::Failed)?;
+        let is_failure = response.status().is_server_error();
+        match response.extensions_mut().remove::<Carried>() {
+            Some(carried) => Ok((carried, response.into_body())),
+            None => Err(if is_failure { WhyNot::Failed } else { WhyNot::NotStored }),
+        }
+    }
+}
