@@ -22,6 +22,11 @@ impl Epoch {
         Self { lineage: volume.lineage, number: volume.purges().epoch() as u32 }
     }
 
+    /// Whether this moment lies before another one of the same cache. Moments of different caches lie before each other.
+    pub fn is_before(self, other: Self) -> bool {
+        self.lineage != other.lineage || self.number < other.number
+    }
+
     /// The number of the epoch in a volume.
     pub(crate) fn of(self, volume: &Volume) -> u32 {
         if self.lineage == volume.lineage { self.number } else { BEFORE_ALL }

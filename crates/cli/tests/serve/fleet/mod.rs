@@ -5,6 +5,7 @@ mod cluster;
 mod command;
 mod cut_off;
 mod failover;
+mod late_fill;
 mod lost_log;
 mod of_programs;
 mod password;
