@@ -15,6 +15,7 @@ mod restarted;
 mod sentinel;
 mod soak;
 mod tls;
+mod troubled;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
