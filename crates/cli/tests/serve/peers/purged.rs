@@ -1,6 +1,8 @@
 //! A purged response comes back from no other node.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use super::{Node, Peers};
 use crate::common::origin::Origin;
@@ -70,7 +72,7 @@ fn a_fill_of_the_home_from_before_a_purge_is_not_taken_after_it() {
         // A client of the other node, whose request the home sends to the origin.
         let early = scope.spawn(|| other.server.ask("GET", &target, &["X-Slow: yes"]));
         while origin.asked().len() == before {
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1));
         }
         let version = before + 1;
         other.purge_and_wait(r#"{"tag": "news"}"#);
@@ -110,4 +112,51 @@ fn a_softly_purged_response_is_validated_once_for_all() {
         assert!(node.get(&target).is_hit());
     }
     assert_eq!(origin.asked().len(), before + 1);
+}
+
+#[test]
+fn purges_hold_while_all_nodes_ask_each_other() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let version = Arc::new(AtomicUsize::new(0));
+    let present = Arc::clone(&version);
+    let origin = Origin::answering(move |_| {
+        let number = present.load(Ordering::SeqCst);
+        // So that a purge finds fills under way.
+        std::thread::sleep(Duration::from_millis(2));
+        (200, FIELDS.to_owned(), number.to_string().into_bytes())
+    });
+    let peers = Peers::start(&redis, 3, &format!("origins = [\"{}\"]", origin.url()));
+    let (nodes, is_over) = (&peers.nodes, AtomicBool::new(false));
+    let number = |node: &Node, target: &str| node.get(target).text().parse::<usize>().unwrap();
+    std::thread::scope(|scope| {
+        for reader in 0..3 {
+            let is_over = &is_over;
+            scope.spawn(move || {
+                for turn in 0.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    number(&nodes[(turn + reader) % 3], &format!("/{}", turn % 4));
+                }
+            });
+        }
+        for round in 0..45 {
+            let newest = version.fetch_add(1, Ordering::SeqCst) + 1;
+            let (purger, target) = (&nodes[round % 3], format!("/{}", round % 4));
+            let subject = if round % 2 == 0 {
+                "{\"tag\": \"news\"}".to_owned()
+            } else {
+                format!("{{\"url\": \"http://test{target}\"}}")
+            };
+            assert_eq!(purger.admin.purge(&subject).status, 200);
+            let found = number(purger, &target);
+            assert!(found >= newest, "round {round}: {found} is older than {newest}");
+            purger.purge_and_wait(&subject);
+            for node in nodes {
+                let found = number(node, &target);
+                assert!(found >= newest, "round {round}: {found} is older than {newest}");
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
