@@ -85,7 +85,8 @@
 /**
  * The volume belongs to a fleet: purges of all processes wait in a file beside it, NAME.purges, for `eyewall serve`
  * or `eyewall fleet agent`, which pass them on to other machines. Without the flag, they do so as soon as one of
- * these programs has made the file. The flag has no effect with EYEWALL_READ_ONLY.
+ * these programs has made the file. Fills ask the agent for what other machines have made, if it shares objects. The
+ * flag has no effect with EYEWALL_READ_ONLY.
  */
 #define EYEWALL_FLEET 256
 

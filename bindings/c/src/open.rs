@@ -36,7 +36,8 @@ pub const EYEWALL_PUT_ASIDE_BROKEN: u32 = 64;
 pub const EYEWALL_VERIFY_HITS: u32 = 128;
 /// The volume belongs to a fleet: purges of all processes wait in a file beside it, NAME.purges, for `eyewall serve`
 /// or `eyewall fleet agent`, which pass them on to other machines. Without the flag, they do so as soon as one of
-/// these programs has made the file. The flag has no effect with EYEWALL_READ_ONLY.
+/// these programs has made the file. Fills ask the agent for what other machines have made, if it shares objects. The
+/// flag has no effect with EYEWALL_READ_ONLY.
 pub const EYEWALL_FLEET: u32 = 256;
 
 const FLAGS: u32 = EYEWALL_MUST_EXIST
@@ -153,7 +154,9 @@ pub unsafe extern "C" fn eyewall_open(
             return Err(Failure::Argument("the volume's path is empty"));
         }
         // SAFETY: as above.
-        give_boxed(cache, Cache(unsafe { OpenOptions::read(options) }?.open(path)?));
+        let opened = unsafe { OpenOptions::read(options) }?.open(path)?;
+        let is_of_fleet = options.is_some_and(|options| options.flags & EYEWALL_FLEET != 0);
+        give_boxed(cache, Cache(if is_of_fleet { eyewall_fleet_client::join(&opened) } else { opened }));
         Ok(Status::Ok)
     })
 }

@@ -56,6 +56,7 @@ impl OpenOptions {
             options = options.unclean(Unclean::Clear);
         }
         match path {
+            Some(path) if self.fleet => options.open(path).map(|cache| eyewall_fleet_client::join(&cache)),
             Some(path) => options.open(path),
             None => options.anonymous(),
         }

@@ -38,7 +38,7 @@ pub(crate) fn run(cache: Option<&Path>, words: &Words) -> Result<Outcome, Error>
                 Err(error) => return Err(error.into()),
             };
             let agent = Agent::start(&opened, settings.clone()).map_err(Error::AgentSystem)?;
-            say(&format!("the volume {} belongs to the fleet {}", path.display(), settings.name));
+            say(&format!("the volume {} belongs to the fleet {}", path.display(), settings.node.name));
             while opened.is_at_its_path() && opened.check_header().is_ok() {
                 if signals.came_in(LOOK_EVERY).await {
                     return Ok(Outcome::Done);
@@ -67,6 +67,7 @@ fn options(words: &Words) -> AgentOptions {
         durable: words.durable,
         max_blind: words.max_blind,
         lines: words.lines,
+        second_level_size: words.second_level_size,
     }
 }
 

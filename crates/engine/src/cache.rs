@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::format::superblock::Attachment;
+use crate::fill::SecondLevel;
 use crate::hit::{Hit, Info, Lookup};
 use crate::iter::Iter;
 use crate::options::Options;
@@ -51,6 +51,7 @@ pub struct Cache {
     tiers: Option<Arc<Tiers>>,
     /// Purges don't go into the outbox.
     keeps_purges: bool,
+    second_level: Option<Arc<dyn SecondLevel>>,
 }
 
 impl Cache {
@@ -60,11 +61,19 @@ impl Cache {
     }
 
     pub(crate) fn from_volume(volume: Arc<Volume>, tiers: Option<Arc<Tiers>>) -> Self {
-        Self { volume, tiers, keeps_purges: false }
+        Self { volume, tiers, keeps_purges: false, second_level: None }
     }
 
     pub(crate) fn keeping_purges(&self) -> Self {
         Self { keeps_purges: true, ..self.clone() }
+    }
+
+    pub(crate) fn beside(&self, second_level: Arc<dyn SecondLevel>) -> Self {
+        Self { second_level: Some(second_level), ..self.clone() }
+    }
+
+    pub(crate) fn second_level(&self) -> Option<&dyn SecondLevel> {
+        self.second_level.as_deref()
     }
 
     pub(crate) fn keeps_purges(&self) -> bool {
@@ -388,16 +397,6 @@ impl Cache {
     /// [`Failed`](crate::Error::Failed), [`Moved`](crate::Error::Moved).
     pub fn epoch(&self) -> Result<Epoch> {
         self.vouched(|volume| Ok(Epoch::now(volume)))
-    }
-
-    /// How often this volume was opened after a power loss, or as a copy of a file. Entries that were put before may then be older than they
-    /// were, and purges may be gone ([what survives](Cache)). So an entry that says how far something else was read is only right if this
-    /// number is the same as when it was put.
-    ///
-    /// # Errors
-    /// [`Failed`](crate::Error::Failed), [`Moved`](crate::Error::Moved).
-    pub fn crashes(&self) -> Result<u64> {
-        self.vouched(|volume| Ok(Attachment(&volume.region).crashes()))
     }
 
     /// Drops all purged and expired entries, and lets the volume forget the purges. If there were purges, also writes

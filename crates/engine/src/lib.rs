@@ -139,7 +139,10 @@ pub use cache::Cache;
 pub use details::{Details, Hot, ProcessDetails, RingDetails, SizeClass, StripeDetails};
 pub use error::{Error, Result};
 pub use extents::{Extent, ExtentKind, RingKind};
-pub use fill::{Committed, Fill, FillError, FillOptions, Filled, Filling, Flight, Follower, NotStored, Writer};
+pub use fill::{
+    Committed, Fill, FillError, FillOptions, Filled, Filling, Flight, Follower, Foreign, Made, NotStored, SecondLevel,
+    Writer,
+};
 pub use hit::{Hit, Info, Lookup, OwnedHit};
 pub use iter::Iter;
 pub use options::{Options, Unclean};

@@ -203,6 +203,12 @@ impl Volume {
         Attachment(&self.region).see_time(self.now_ms());
     }
 
+    /// A number that no other volume has, since the part of the superblock that never changes has its secret.
+    pub(crate) fn identity(&self) -> u64 {
+        let bytes: Vec<u8> = self.header.iter().flat_map(|word| word.to_le_bytes()).collect();
+        xxhash_rust::xxh3::xxh3_64(&bytes)
+    }
+
     /// The volume's name for messages.
     pub(crate) fn name(&self) -> &std::path::Path {
         self.membership.path().unwrap_or_else(|| "the volume".as_ref())

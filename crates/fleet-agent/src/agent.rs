@@ -5,19 +5,31 @@
 //! ```
 
 use std::io;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use eyewall::{Cache, Outbox};
 use eyewall_fleet_redis::{Fleet, FleetThread, Settings};
+use eyewall_second_level::{self as second_level, SecondLevelThread};
 use tokio::sync::oneshot;
 
 use crate::bare::Bare;
-use crate::passing::{Turns, pass_all};
+use crate::epochs::Epochs;
+use crate::passing::{Progress, Turns, pass_all};
+use crate::sharing::{Door, Sharing};
 
 /// How often an agent looks whether the volume has no agent any more.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The settings of an agent.
+#[derive(Clone)]
+pub struct AgentSettings {
+    /// Those of the node.
+    pub node: Settings,
+    /// The store of objects that the volumes of the fleet share, if they do.
+    pub second_level: Option<second_level::Settings>,
+}
 
 /// A thread that makes a volume a node of a fleet. Several processes may have an agent for one volume: one of them is the node, and another
 /// one takes over if it ends. Dropping this ends the thread.
@@ -33,7 +45,7 @@ impl Agent {
     ///
     /// # Errors
     /// The system's, if it gives no thread, runtime or random number.
-    pub fn start(cache: &Cache, settings: Settings) -> io::Result<Self> {
+    pub fn start(cache: &Cache, settings: AgentSettings) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, mut stopped) = oneshot::channel();
         let (ready, is_ready) = mpsc::channel();
@@ -67,7 +79,7 @@ impl Drop for Agent {
 
 type Ready = Option<mpsc::Sender<io::Result<()>>>;
 
-async fn take_turns(cache: &Cache, settings: &Settings, turns: &mut Turns, ready: &mut Ready) {
+async fn take_turns(cache: &Cache, settings: &AgentSettings, turns: &mut Turns, ready: &mut Ready) {
     loop {
         if let Some(outbox) = turns.take()
             && let Err(error) = be_the_node(outbox, cache, settings, ready).await
@@ -85,13 +97,43 @@ async fn take_turns(cache: &Cache, settings: &Settings, turns: &mut Turns, ready
     }
 }
 
-async fn be_the_node(mut outbox: Outbox, cache: &Cache, settings: &Settings, ready: &mut Ready) -> io::Result<()> {
+async fn be_the_node(mut outbox: Outbox, cache: &Cache, settings: &AgentSettings, ready: &mut Ready) -> io::Result<()> {
     let (fleet, orders) = Fleet::new();
-    let _thread = FleetThread::start(settings, orders, Arc::new(Bare::new(cache, &settings.name)))?;
+    let volume = Bare::new(cache, &settings.node.name);
+    let (epochs, progress) = (volume.epochs(), Progress::of(&outbox));
+    let _thread = FleetThread::start(&settings.node, orders, Arc::new(volume))?;
+    let shared = match &settings.second_level {
+        Some(second_level) => share(second_level, cache, &fleet, epochs, &progress)?,
+        None => None,
+    };
     if let Some(ready) = ready.take() {
         // The caller waits for it.
         let _ = ready.send(Ok(()));
     }
-    pass_all(&mut outbox, &fleet).await;
+    let passing = pass_all(&mut outbox, &fleet, &progress);
+    match shared {
+        Some((_thread, door, sharing)) => {
+            tokio::select! {
+                () = passing => {}
+                () = door.serve(Arc::new(sharing)) => {}
+            }
+        }
+        None => passing.await,
+    }
     Ok(())
+}
+
+/// The second level, and the socket of its clients. `None` for a volume without a path.
+fn share(
+    settings: &second_level::Settings,
+    cache: &Cache,
+    fleet: &Arc<Fleet>,
+    epochs: Arc<Mutex<Epochs>>,
+    progress: &Arc<Progress>,
+) -> io::Result<Option<(SecondLevelThread, Door, Sharing)>> {
+    let Some(path) = cache.path() else { return Ok(None) };
+    let (second_level, thread) = SecondLevelThread::start(settings).map_err(io::Error::other)?;
+    let (fleet, progress) = (Arc::clone(fleet), Arc::clone(progress));
+    let sharing = Sharing { cache: cache.clone(), fleet, second_level, epochs, progress };
+    Ok(Some((thread, Door::open(path)?, sharing)))
 }

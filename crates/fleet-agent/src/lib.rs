@@ -17,11 +17,13 @@
 
 mod agent;
 mod bare;
+mod epochs;
 mod options;
 mod passing;
+mod sharing;
 mod watch;
 pub mod words;
 
-pub use agent::Agent;
+pub use agent::{Agent, AgentSettings};
 pub use options::{Options, OptionsError};
 pub use passing::Passing;

@@ -4,8 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use eyewall_fleet_redis::Settings;
+use eyewall_fleet_redis::{RedisUrl, Settings};
+use eyewall_second_level as second_level;
 
+use crate::AgentSettings;
 use crate::words::Purging;
 
 /// The bounds of `max_blind`.
@@ -13,6 +15,9 @@ const MAX_BLIND: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=D
 /// The bounds of `lines`.
 const LINES: std::ops::RangeInclusive<u64> = 100..=100_000_000;
 const REPLICAS_MAX: u64 = 16;
+/// The longest time that a fill waits for the second level, and the longest object there.
+const SECOND_LEVEL_TIMEOUT: Duration = Duration::from_millis(100);
+const SECOND_LEVEL_OBJECT_MAX: u64 = 1 << 20;
 
 /// The options of an agent. All have the defaults of `[fleet]`.
 #[derive(Debug, Clone)]
@@ -37,6 +42,8 @@ pub struct Options {
     pub max_blind: Duration,
     /// Purges that the log keeps for nodes that are away.
     pub lines: u64,
+    /// The most bytes of objects that the volumes of the fleet share on the same Redis. `None`: they share none.
+    pub second_level_size: Option<u64>,
 }
 
 impl Default for Options {
@@ -52,6 +59,7 @@ impl Default for Options {
             durable: false,
             max_blind: Duration::from_secs(10),
             lines: 100_000,
+            second_level_size: None,
         }
     }
 }
@@ -76,6 +84,11 @@ pub enum OptionsError {
         /// What it may be.
         range: &'static str,
     },
+    /// Objects can't be shared there.
+    #[error(
+        "objects can be shared on servers at redis://, rediss:// or redis+unix:// addresses, not through Sentinel or on a cluster"
+    )]
+    NoSecondLevel,
     /// A file can't be read.
     #[error("can't read {}: {source}", path.display())]
     File {
@@ -91,7 +104,7 @@ impl Options {
     ///
     /// # Errors
     /// [`OptionsError`].
-    pub fn settings(&self) -> Result<Settings, OptionsError> {
+    pub fn settings(&self) -> Result<AgentSettings, OptionsError> {
         if self.redis.is_empty() {
             return Err(OptionsError::NoRedis);
         }
@@ -110,9 +123,7 @@ impl Options {
             let bytes = file.as_deref().map(read).transpose()?;
             Ok::<_, OptionsError>(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
         };
-        Ok(Settings {
-            takes_foreign: false,
-            peer_url: None,
+        let node = Settings {
             servers: servers.collect::<Result<_, _>>()?,
             name: self.name.clone(),
             node: self.node.clone(),
@@ -124,7 +135,31 @@ impl Options {
             max_blind: self.max_blind,
             lines: self.lines,
             everything: Purging::everything_softly().encode(),
-        })
+            takes_foreign: self.second_level_size.is_some(),
+            peer_url: None,
+        };
+        let is_found = |url: &RedisUrl| url.as_str().contains("+sentinel:") || url.as_str().contains("+cluster:");
+        if self.second_level_size.is_some() && node.servers.iter().any(is_found) {
+            return Err(OptionsError::NoSecondLevel);
+        }
+        let second_level = self.second_level_size.map(|size| second_level(&node, size));
+        Ok(AgentSettings { node, second_level })
+    }
+}
+
+/// The store on the Redis of the log.
+fn second_level(node: &Settings, size: u64) -> second_level::Settings {
+    second_level::Settings {
+        backend: second_level::Backend::Redis(second_level::RedisSettings {
+            servers: node.servers.iter().map(ToString::to_string).collect(),
+            password: node.password.clone(),
+            authority: node.authority.clone(),
+            name: node.name.clone(),
+            size,
+        }),
+        timeout: SECOND_LEVEL_TIMEOUT,
+        object_bytes_max: SECOND_LEVEL_OBJECT_MAX,
+        secret: None,
     }
 }
 
@@ -146,6 +181,10 @@ mod tests {
             (Options { name: "a b".to_owned(), ..good() }, "not a name"),
             (Options { node: Some(String::new()), ..good() }, "not a name"),
             (Options { max_blind: Duration::ZERO, ..good() }, "1s to 24h"),
+            (
+                Options { redis: vec!["redis+sentinel://a/m".to_owned()], second_level_size: Some(1), ..good() },
+                "not through Sentinel",
+            ),
             (Options { lines: 1, ..good() }, "lines is out of range"),
             (Options { min_replicas: 17, ..good() }, "0 to 16"),
             (Options { password_file: Some("/nowhere/x".into()), ..good() }, "can't read /nowhere/x"),

@@ -1,7 +1,9 @@
 //! The purges of an outbox on their way into the log.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,6 +25,37 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 const LONG_BYTES: u64 = 1 << 20;
 /// For how long at most.
 const HOLD_TIME: Duration = Duration::from_millis(100);
+
+/// How far the purges of an outbox are in the log, for those who must not miss one.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    outbox: PathBuf,
+    /// All records up to here are in the log. [`UNKNOWN`] while the file is emptied.
+    passed: AtomicU64,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+
+impl Progress {
+    pub(crate) fn of(outbox: &Outbox) -> Arc<Self> {
+        Arc::new(Self { outbox: outbox.path().to_owned(), passed: AtomicU64::new(UNKNOWN) })
+    }
+
+    /// Whether all purges of the outbox were in the log, and read from there, at a moment of this call.
+    pub(crate) fn is_all_passed(&self) -> bool {
+        let passed = self.passed.load(SeqCst);
+        let bytes = std::fs::metadata(&self.outbox).map(|data| data.len());
+        // Meanwhile, nobody has emptied the file.
+        bytes.is_ok_and(|bytes| bytes == passed) && self.passed.load(SeqCst) == passed
+    }
+
+    fn forget(&self, outbox: &mut Outbox) -> eyewall::Result<bool> {
+        self.passed.store(UNKNOWN, SeqCst);
+        let forgot = outbox.forget();
+        self.passed.store(outbox.bytes_read(), SeqCst);
+        forgot
+    }
+}
 
 /// A thread that passes the purges of a volume's outbox on to the fleet, whenever it is this process's turn. Dropping this ends it.
 pub struct Passing {
@@ -46,7 +79,7 @@ impl Passing {
             let mut turn = first;
             loop {
                 match &mut turn {
-                    Some(outbox) => pass_all(outbox, &fleet).await,
+                    Some(outbox) => pass_all(outbox, &fleet, &Progress::of(outbox)).await,
                     None => tokio::time::sleep(LOOK_EVERY).await,
                 }
                 // The old one ends before it is asked for a new one.
@@ -102,14 +135,14 @@ impl Turns {
 }
 
 /// Passes purges on, until another process has the turn.
-pub(crate) async fn pass_all(outbox: &mut Outbox, fleet: &Arc<Fleet>) {
+pub(crate) async fn pass_all(outbox: &mut Outbox, fleet: &Arc<Fleet>, progress: &Progress) {
     let watch = Watch::new().ok();
     let mut has_warned = false;
     loop {
         if let Some(watch) = &watch {
             watch.begin(outbox.path());
         }
-        match pass_some(outbox, fleet).await {
+        match pass_some(outbox, fleet, progress).await {
             Ok(true) => continue,
             Ok(false) if !outbox.is_reader() => return,
             Ok(false) => {}
@@ -131,15 +164,15 @@ pub(crate) async fn pass_all(outbox: &mut Outbox, fleet: &Arc<Fleet>) {
 }
 
 /// Passes on what is there, and returns when the log has it. False: nothing was there.
-async fn pass_some(outbox: &mut Outbox, fleet: &Arc<Fleet>) -> eyewall::Result<bool> {
+async fn pass_some(outbox: &mut Outbox, fleet: &Arc<Fleet>, progress: &Progress) -> eyewall::Result<bool> {
     let purges = outbox.read()?;
     if purges.is_empty() {
-        outbox.forget()?;
+        progress.forget(outbox)?;
         return Ok(false);
     }
     write(fleet, purges).await;
-    if !outbox.forget()? && outbox.bytes_read() > LONG_BYTES && outbox.hold()? {
-        let done = pass_rest(outbox, fleet).await;
+    if !progress.forget(outbox)? && outbox.bytes_read() > LONG_BYTES && outbox.hold()? {
+        let done = pass_rest(outbox, fleet, progress).await;
         outbox.release();
         done?;
     }
@@ -147,7 +180,7 @@ async fn pass_some(outbox: &mut Outbox, fleet: &Arc<Fleet>) -> eyewall::Result<b
 }
 
 /// Passes the rest on while no purge can be added, and empties the outbox.
-async fn pass_rest(outbox: &mut Outbox, fleet: &Arc<Fleet>) -> eyewall::Result<()> {
+async fn pass_rest(outbox: &mut Outbox, fleet: &Arc<Fleet>, progress: &Progress) -> eyewall::Result<()> {
     let mut rest = Vec::new();
     loop {
         let more = outbox.read()?;
@@ -158,7 +191,7 @@ async fn pass_rest(outbox: &mut Outbox, fleet: &Arc<Fleet>) -> eyewall::Result<(
     }
     let mut writing = Box::pin(write(fleet, rest));
     if tokio::time::timeout(HOLD_TIME, &mut writing).await.is_ok() {
-        return outbox.forget().map(|_| ());
+        return progress.forget(outbox).map(|_| ());
     }
     outbox.release();
     // All purges that were read must be in the log before any is forgotten.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use eyewall_server::units::parse_duration;
+use eyewall_server::units::{parse_duration, parse_size};
 
 pub(super) const AGENT_AFTER_HELP: &str = "\
 The agent applies the purges of the fleet to the volume. It also writes the purges that programs make in the volume to the \
@@ -47,6 +47,10 @@ pub struct Agent {
     /// Purges that the log keeps for nodes that are away
     #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
     pub lines: u64,
+    /// Let fills of the fleet's volumes share what they make, on the same Redis, up to this size in all. Programs open the volume \
+    /// with the option `fleet`
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub second_level_size: Option<u64>,
     /// Log more to standard error
     #[arg(long, short)]
     pub verbose: bool,

@@ -17,11 +17,12 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::{FillOptions, Filled, NotStored, Writer};
+use super::{FillOptions, Filled, NotStored, Writer, second_level};
 use crate::cache::Cache;
 use crate::claim::{Attempt, Claim};
 use crate::error::{Error, Result};
 use crate::hit::Lookup;
+use crate::purge::Epoch;
 use crate::put::PutOptions;
 use crate::read::{self, Use, Wanted};
 use crate::volume::Volume;
@@ -30,9 +31,9 @@ use crate::write::{self, Condition, Draft, Outcome};
 /// The right to fill one key ([`Cache::begin_fill`]). It lasts as long as this value lives. If it is dropped without
 /// a stored value, or its process dies, one of the waiting callers fills next.
 pub struct Flight<'a> {
-    cache: &'a Cache,
+    pub(super) cache: &'a Cache,
     volume: &'a Volume,
-    key: Box<[u8]>,
+    pub(super) key: Box<[u8]>,
     claim: Claim<'a>,
     /// The purge epoch in which the fill began.
     epoch: u32,
@@ -63,9 +64,19 @@ impl<'a> Flight<'a> {
         }
         volume.check_present()?;
         volume.check_writable()?;
+        let mut is_asked = cache.second_level().is_none();
         loop {
             let attempt = match Claim::attempt(volume, &place)? {
-                Attempt::Got(claim) => return Self::begin(cache, volume, key, claim),
+                Attempt::Got(claim) => match Self::begin(cache, volume, key, claim)? {
+                    Filling::Ours(flight) if !is_asked => {
+                        if let Err(flight) = second_level::ask(flight) {
+                            return Ok(Filling::Ours(flight));
+                        }
+                        is_asked = true;
+                        continue;
+                    }
+                    filling => return Ok(filling),
+                },
                 other => other,
             };
             // While the claim is taken, waiting callers don't need the stripe's lock.
@@ -119,7 +130,20 @@ impl<'a> Flight<'a> {
     /// # Errors
     /// [`NotStored`]: the callers that wait for the key fill it.
     pub fn store(self, value: impl AsRef<[u8]>, options: &PutOptions<'_>) -> std::result::Result<u64, NotStored> {
-        self.stored(|volume| Draft::new(volume, &self.key, value.as_ref(), options))
+        let value = value.as_ref();
+        let serial = self.store_quietly(value, options)?;
+        second_level::offer(&self, value, options);
+        Ok(serial)
+    }
+
+    /// Stores the value, and doesn't offer it.
+    pub(super) fn store_quietly(&self, value: &[u8], options: &PutOptions<'_>) -> std::result::Result<u64, NotStored> {
+        self.stored(|volume| Draft::new(volume, &self.key, value, options))
+    }
+
+    /// When the work on the value began.
+    pub(super) fn begun(&self) -> Epoch {
+        Epoch::numbered(self.volume, self.epoch)
     }
 
     /// Writes the value piece by piece. The callers that wait for the key continue to wait until the writer is

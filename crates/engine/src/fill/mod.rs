@@ -6,12 +6,14 @@
 //! | `flight.rs` | request collapsing: one caller fills, others wait |
 //! | `writer.rs`, `room.rs` | writing an entry in place, and the room that it takes |
 //! | `follower.rs` | reading an entry while somebody writes it |
+//! | `second_level.rs` | asking a store that several machines share, before the caller fills |
 //! | `pin.rs` | a pin that may move to another thread |
 
 mod flight;
 mod follower;
 mod pin;
 mod room;
+mod second_level;
 mod writer;
 
 use std::fmt;
@@ -19,6 +21,7 @@ use std::time::{Duration, Instant};
 
 pub use flight::{Filling, Flight};
 pub use follower::Follower;
+pub use second_level::{Foreign, Made, SecondLevel};
 pub use writer::{Committed, Writer};
 
 use crate::cache::Cache;

@@ -22,9 +22,15 @@ impl Epoch {
         Self { lineage: volume.lineage, number: volume.purges().epoch() as u32 }
     }
 
-    /// Whether this moment lies before another one of the same cache. Moments of different caches lie before each other.
-    pub fn is_before(self, other: Self) -> bool {
-        self.lineage != other.lineage || self.number < other.number
+    /// The epoch of this number.
+    pub(crate) fn numbered(volume: &Volume, number: u32) -> Self {
+        Self { lineage: volume.lineage, number }
+    }
+
+    /// Its number, which all processes that have the same volume count alike. Epochs are numbered in their order; after four billion
+    /// purges they begin again.
+    pub fn number(self) -> u32 {
+        self.number
     }
 
     /// The number of the epoch in a volume.

@@ -25,6 +25,7 @@ mod plain_map;
 mod purge_during_work;
 mod purges;
 mod residency;
+mod second_level;
 mod shared_memory;
 mod steps;
 mod threads;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Instant;
 
-use eyewall::{Cache, Lookup, Options, Purge, PutOptions};
+use eyewall::{Cache, FillOptions, Filling, Lookup, Options, Purge, PutOptions};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -22,8 +22,13 @@ struct Agent {
 
 impl Agent {
     fn start(volume: &Path, redis: &str) -> Self {
+        Self::with(volume, redis, &[])
+    }
+
+    /// An agent with further flags.
+    fn with(volume: &Path, redis: &str, flags: &[&str]) -> Self {
         let mut command = eyewall();
-        command.args(["fleet", "agent", "--max-blind", "2m", "--redis", redis, "--cache"]).arg(volume);
+        command.args(["fleet", "agent", "--max-blind", "2m", "--redis", redis, "--cache"]).arg(volume).args(flags);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
         let output = BufReader::new(child.stdout.take().expect("it has a standard output"));
         Self { child, output }
@@ -69,14 +74,57 @@ impl Machine {
         Self { _folder: folder, path, cache }
     }
 
+    /// The value that a fill gets without making it.
+    fn found(&self, key: &str) -> Option<Vec<u8>> {
+        let cache = eyewall_fleet_client::join(&self.cache);
+        match cache.begin_fill(key, PATIENCE, &FillOptions::new()).unwrap() {
+            Filling::Found(found) => found.value().map(<[u8]>::to_vec),
+            // Nothing is made.
+            Filling::Ours(_) => None,
+        }
+    }
+
+    fn make(&self, key: &str, value: &str) {
+        let cache = eyewall_fleet_client::join(&self.cache);
+        match cache.begin_fill(key, PATIENCE, &FillOptions::new()).unwrap() {
+            Filling::Ours(flight) => {
+                flight.store(value, &PutOptions::new().tags(&["post-7"]).ttl(PATIENCE)).unwrap();
+            }
+            // It made the value before, or another machine did.
+            Filling::Found(_) => {}
+        }
+    }
+
+    /// The second level gets what is made a moment later.
+    fn await_found(&self, key: &str) -> Vec<u8> {
+        self.await_shared(key, || {})
+    }
+
+    /// The same for an object that another machine makes again, if a purge on its way has covered it, too.
+    fn await_shared(&self, key: &str, make: impl Fn()) -> Vec<u8> {
+        let start = Instant::now();
+        loop {
+            make();
+            if let Some(found) = self.found(key) {
+                return found;
+            }
+            assert!(start.elapsed() < PATIENCE);
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
     fn put(&self) {
         self.cache.put_with("/shop/a", "page", &PutOptions::new().tags(&["post-7"])).unwrap();
     }
 
     fn await_purge(&self) -> Lookup<'_> {
+        self.await_purge_of("/shop/a")
+    }
+
+    fn await_purge_of(&self, key: &str) -> Lookup<'_> {
         let start = Instant::now();
         loop {
-            let found = self.cache.lookup("/shop/a").unwrap();
+            let found = self.cache.lookup(key).unwrap();
             if !matches!(found, Lookup::Fresh(_)) {
                 return found;
             }
@@ -133,6 +181,38 @@ fn another_agent_takes_over_and_misses_nothing() {
     one.put();
     other.cache.purge_tag("post-7", Purge::Hard).unwrap();
     assert!(matches!(one.await_purge(), Lookup::Miss));
+}
+
+#[test]
+fn volumes_share_what_fills_make_and_no_purged_object_comes_back() {
+    let Some(mut redis) = Redis::start(&[]) else { return };
+    let machines = [(); 3].map(|()| Machine::new());
+    let start = |machine: &Machine| Agent::with(&machine.path, &redis.url(), &["--second-level-size", "8M"]).ready();
+    let [one, two, late] = &machines;
+    let (_first, second) = (start(one), start(two));
+    one.make("a", "made once");
+    one.make("b", "made once, too");
+    assert_eq!(two.await_found("a"), b"made once");
+    assert_eq!(two.cache.get("a").unwrap().unwrap().tags().collect::<Vec<_>>(), ["post-7"], "the volume has it now");
+    // The purger doesn't get it back, also not while the purge is on its way.
+    one.cache.purge_tag("post-7", Purge::Hard).unwrap();
+    assert_eq!((one.found("a"), one.found("b")), (None, None));
+    two.await_purge_of("a");
+    assert_eq!((two.found("a"), two.found("b")), (None, None));
+    assert_eq!(two.await_shared("a", || one.make("a", "made again")), b"made again");
+    let _late = start(late);
+    assert_eq!((late.await_found("a"), late.found("b")), (b"made again".to_vec(), None));
+    // An agent that was away doesn't know what its volume has missed, and takes only what was made since.
+    second.stop();
+    one.cache.purge_prefix("a", Purge::Hard).unwrap();
+    let _again = start(two);
+    assert_eq!((two.found("a"), two.found("b")), (None, None));
+    assert_eq!(two.await_shared("d", || one.make("d", "made since")), b"made since");
+    redis.kill();
+    two.make("c", "made without Redis");
+    two.cache.remove("a").unwrap();
+    assert_eq!(two.found("a"), None);
+    two.make("a", "made without Redis, too");
 }
 
 #[test]

@@ -5,7 +5,6 @@ mod cluster;
 mod command;
 mod cut_off;
 mod failover;
-mod late_fill;
 mod lost_log;
 mod of_programs;
 mod password;
@@ -15,7 +14,6 @@ mod restarted;
 mod sentinel;
 mod soak;
 mod tls;
-mod troubled;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
