@@ -39,9 +39,9 @@ $more
 
 
 class MediaWiki:
-    """A running wiki behind one or more servers; it sends PURGE requests to the first one. `more` is configuration for each server."""
+    """A running wiki behind one or more servers; it sends PURGE requests to the first one. `more` has configuration for each server."""
 
-    def __init__(self, ground, scratch, servers=1, more=""):
+    def __init__(self, ground, scratch, more=("",)):
         self.scratch, self.folder = scratch, scratch / "mediawiki"
         # The user's name is on each page for them, and nowhere else: pages don't name editors.
         self.user, self.password = f"Ada{secrets.token_hex(6)}", secrets.token_hex(12)
@@ -52,10 +52,10 @@ class MediaWiki:
         ], scratch, port=port, environment={"PHP_CLI_SERVER_WORKERS": str(WORKERS)})
         ground.running.append(php)
         self.servers = []
-        for number in range(servers):
+        for number, more_of_this in enumerate(more):
             file = scratch / f"mediawiki-{number}.toml"
             file.write_text(CONFIGURATION.substitute(
-                volume=scratch / f"mediawiki-{number}.eye", host=HOST, origin=php.url, more=more))
+                volume=scratch / f"mediawiki-{number}.eye", host=HOST, origin=php.url, more=more_of_this))
             self.servers.append(Server(f"mediawiki-eyewall-{number}", [ground.program, "serve", "--config", file], scratch))
             ground.running.append(self.servers[-1])
         with open(self.folder / "LocalSettings.php", "a") as settings:

@@ -341,6 +341,9 @@ fn put_in_order(volume: &Volume) -> io::Result<()> {
     for number in stripes {
         stripe::put_in_order(volume, number, state);
     }
+    if crashed {
+        attachment.set_crashes(attachment.crashes() + 1);
+    }
     if state == State::Void {
         attachment.count_unclean_drop();
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::fill::SecondLevel;
+use crate::format::superblock::Attachment;
 use crate::hit::{Hit, Info, Lookup};
 use crate::iter::Iter;
 use crate::options::Options;
@@ -397,6 +398,16 @@ impl Cache {
     /// [`Failed`](crate::Error::Failed), [`Moved`](crate::Error::Moved).
     pub fn epoch(&self) -> Result<Epoch> {
         self.vouched(|volume| Ok(Epoch::now(volume)))
+    }
+
+    /// How often this volume was opened after a power loss, or as a copy of a file. Entries that were put before may then be older than they
+    /// were, and purges may be gone ([what survives](Cache)). So an entry that says how far something else was read is only right if this
+    /// number is the same as when it was put.
+    ///
+    /// # Errors
+    /// [`Failed`](crate::Error::Failed), [`Moved`](crate::Error::Moved).
+    pub fn crashes(&self) -> Result<u64> {
+        self.vouched(|volume| Ok(Attachment(&volume.region).crashes()))
     }
 
     /// Drops all purged and expired entries, and lets the volume forget the purges. If there were purges, also writes

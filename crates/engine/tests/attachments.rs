@@ -45,3 +45,21 @@ fn a_process_stopped_while_it_attaches_delays_the_others_only_for_a_time() {
     Cache::open(&path).unwrap().put("key", "value").unwrap();
     assert!(first.get("key").unwrap().is_some());
 }
+
+#[test]
+fn a_copy_counts_as_a_crash_and_a_resize_keeps_the_count() {
+    let _turn = common::turn();
+    let folder = fast_folder();
+    let [path, copy] = ["volume", "copy"].map(|name| folder.path().join(name));
+    let cache = Options::new().size(512 << 10).open(&path).unwrap();
+    cache.put("key", "value").unwrap();
+    drop(cache);
+    assert_eq!(Cache::open(&path).unwrap().crashes().unwrap(), 0);
+    std::fs::copy(&path, &copy).unwrap();
+    let copied = Cache::open(&copy).unwrap();
+    assert_eq!(copied.crashes().unwrap(), 1);
+    copied.resize(&Options::new().size(1 << 20)).unwrap();
+    assert_eq!(copied.crashes().unwrap(), 1);
+    drop(copied);
+    assert_eq!(Cache::open(&copy).unwrap().crashes().unwrap(), 1);
+}

@@ -55,14 +55,23 @@ impl Bare {
 impl Volume for Bare {
     fn saved(&self) -> Option<Place> {
         match self.cache.lookup(&self.key) {
-            Ok(Lookup::Fresh(hit) | Lookup::Stale(hit)) => Place::parse(std::str::from_utf8(hit.value()).ok()?),
+            Ok(Lookup::Fresh(hit) | Lookup::Stale(hit)) => {
+                let (crashes, place) = std::str::from_utf8(hit.value()).ok()?.split_once(' ')?;
+                if self.cache.crashes().ok()? != crashes.parse::<u64>().ok()? {
+                    tracing::warn!("this volume was copied, or the machine lost power: purges may be missing in it");
+                    return None;
+                }
+                Place::parse(place)
+            }
             _ => None,
         }
     }
 
     fn save(&self, place: &Place) {
         self.has_applied(AsOf { line: place.number, written_in: place.written_in.clone() });
-        let text = place.to_text();
+        // Without it, the volume has failed, and takes no entry either.
+        let Ok(crashes) = self.cache.crashes() else { return };
+        let text = format!("{crashes} {}", place.to_text());
         // The look-up counts as a use, so that the entry stays.
         if self.cache.get(&self.key).is_ok_and(|hit| hit.is_some_and(|hit| hit.value() == text.as_bytes())) {
             return;

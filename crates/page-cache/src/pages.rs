@@ -1,11 +1,12 @@
 //! Stored responses and those on their way into the volume: the state that all front doors of a volume share.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use eyewall::Purge;
+use eyewall::{Epoch, Purge};
 use eyewall_http::field::cache_status::CACHE_STATUS;
 use eyewall_http::field::vary::Vary;
 use eyewall_http::storing::Storable;
@@ -21,7 +22,7 @@ use crate::head::{Head, Kind};
 use crate::recent_keys::RecentKeys;
 use crate::recent_purges::{Mark, RecentPurges};
 use crate::selection::Stored;
-use crate::store::{Store, Times};
+use crate::store::{PurgeTarget, Store, Times};
 
 /// A stale response that can be validated is kept this long, so in effect until it is evicted.
 const VALIDATED_FOR: Duration = Duration::from_hours(365 * 24);
@@ -47,6 +48,18 @@ pub struct Pages {
     pub(crate) asked_forms: Arc<RecentKeys>,
     /// In milliseconds since 1970. It only grows, and a reader may see it late: a soft purge of everything follows each change.
     softened_before_ms: AtomicU64,
+    /// When the latest response arrived that was stored or renewed. A clock that is set back doesn't change it.
+    received_ms: AtomicU64,
+    distrusted: Mutex<Distrusted>,
+}
+
+/// Which requests to the upstream began before everything was made stale in the place of unknown purges.
+#[derive(Debug, Clone, Copy)]
+enum Distrusted {
+    Nothing,
+    /// All up to now.
+    All,
+    Before(Epoch),
 }
 
 /// What decides how long a response is kept.
@@ -71,16 +84,53 @@ impl Pages {
             recent_purges: RecentPurges::default(),
             asked_forms: Arc::new(RecentKeys::new(Some(FORM_ASKED_FOR))),
             softened_before_ms: AtomicU64::new(0),
+            received_ms: AtomicU64::new(0),
+            distrusted: Mutex::new(Distrusted::Nothing),
         }
     }
 
-    /// From now on, no response that arrived before this time (in milliseconds since 1970) is sent stale while it is revalidated. Call it
-    /// before a soft purge of everything that stands for purges which may have been hard.
+    /// Makes everything stale that is stored, or on its way into the volume, by a soft purge that stands for purges which may have been
+    /// hard. So none of it is sent stale while it is revalidated.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn distrust(&self) -> eyewall::Result<()> {
+        // Until the epoch after the purge is known, no response on its way is trusted.
+        self.set_distrusted(Distrusted::All);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.soften_before((now.as_millis() as u64).max(self.received_ms.load(Ordering::SeqCst)));
+        self.store.purge(PurgeTarget::Everything, Purge::Soft)?;
+        if let Some(epoch) = self.store.epoch() {
+            self.set_distrusted(Distrusted::Before(epoch));
+        }
+        Ok(())
+    }
+
+    fn set_distrusted(&self, distrusted: Distrusted) {
+        *self.distrusted.lock().unwrap_or_else(PoisonError::into_inner) = distrusted;
+    }
+
+    /// The terms of a response whose upstream was asked at `mark`, before it is stored. In this order: a response that isn't distrusted here
+    /// has arrived before the time that the next [`Pages::distrust`] sets.
+    fn trusted(&self, mut terms: Terms, mark: Mark) -> Terms {
+        self.received_ms.fetch_max(terms.received_ms, Ordering::SeqCst);
+        let is_distrusted = match *self.distrusted.lock().unwrap_or_else(PoisonError::into_inner) {
+            Distrusted::Nothing => false,
+            Distrusted::All => true,
+            Distrusted::Before(epoch) => mark.epoch.is_none_or(|begun| begun.is_before(epoch)),
+        };
+        if is_distrusted {
+            terms.stale_while_revalidate_seconds = 0;
+        }
+        terms
+    }
+
+    /// From now on, no response that arrived up to this time (in milliseconds since 1970) is sent stale while it is revalidated.
     pub fn soften_before(&self, time_ms: u64) {
         self.softened_before_ms.fetch_max(time_ms, Ordering::SeqCst);
     }
 
-    /// The latest time of [`Pages::soften_before`].
+    /// The latest such time.
     pub fn softened_before(&self) -> u64 {
         self.softened_before_ms.load(Ordering::SeqCst)
     }
@@ -128,6 +178,7 @@ impl Pages {
         if self.recent_purges.since(mark) == Some(Purge::Hard) {
             return None;
         }
+        let head = &self.trusted_head(head, mark);
         let tags: Vec<&str> = answer.tags.iter().map(String::as_str).collect();
         let kept_key = match &answer.variant {
             None => key.to_vec(),
@@ -135,6 +186,15 @@ impl Pages {
         };
         let serial = self.store.keep(&kept_key, head, value, times(&answer.terms, lasting), &tags, mark.epoch)?;
         self.catch_up(&kept_key, serial, mark).then_some(kept_key)
+    }
+
+    fn trusted_head<'a>(&self, head: &'a Head, mark: Mark) -> Cow<'a, Head> {
+        let kind = match head.kind {
+            Kind::Response(terms) => Kind::Response(self.trusted(terms, mark)),
+            Kind::Fragmented(terms, layout) => Kind::Fragmented(self.trusted(terms, mark), layout),
+            other => other,
+        };
+        if kind == head.kind { Cow::Borrowed(head) } else { Cow::Owned(Head { kind, ..head.clone() }) }
     }
 
     /// Adds a variant to the list of the address's variants, and returns its key. No purge makes the list wrong, so its entry does
@@ -153,7 +213,7 @@ impl Pages {
     /// Gives a stored response other fields and terms; the upstream was asked at `mark`. The entry changes only if no other one has
     /// taken its place.
     pub fn renew(&self, stored: &mut Stored, fields: HeaderMap, storable: &Storable, mark: Mark, lasting: Lasting) {
-        let (terms, status) = (storable.terms, stored.found.head.status);
+        let (terms, status) = (self.trusted(storable.terms, mark), stored.found.head.status);
         stored.terms = terms;
         stored.found.is_stale = false;
         let kind = match stored.found.head.kind {

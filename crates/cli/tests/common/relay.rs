@@ -43,7 +43,6 @@ struct Shared {
     target: PathBuf,
     weather: Mutex<Weather>,
     connections: Mutex<Vec<(TcpStream, UnixStream)>>,
-    /// Changes with everything that passes.
     bytes: AtomicU64,
 }
 
@@ -84,6 +83,11 @@ impl Relay {
             let _ = client.shutdown(Shutdown::Both);
             let _ = server.shutdown(Shutdown::Both);
         }
+    }
+
+    /// The bytes that have passed, in both directions.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.shared.bytes.load(Ordering::Relaxed)
     }
 }
 

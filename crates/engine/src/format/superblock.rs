@@ -32,6 +32,7 @@ const BORN_AT: usize = 248;
 const THREADS_USED_AT: usize = 256;
 const TIME_BASE_AT: usize = 264;
 const TIME_SEEN_AT: usize = 272;
+const CRASHES_AT: usize = 280;
 
 /// Flag: dead entries are overwritten with zeros.
 const ERASES: u64 = 1;
@@ -298,6 +299,15 @@ impl Attachment<'_> {
 
     pub(crate) fn count_unclean_drop(self) {
         self.0.word(UNCLEAN_DROPS_AT).fetch_add(1, Relaxed);
+    }
+
+    /// How often the volume was attached after a power loss, or as a copy.
+    pub(crate) fn crashes(self) -> u64 {
+        self.0.word(CRASHES_AT).load(Relaxed)
+    }
+
+    pub(crate) fn set_crashes(self, crashes: u64) {
+        self.0.word(CRASHES_AT).store(crashes, Relaxed);
     }
 
     /// No thread slot with this or a higher number was ever used.

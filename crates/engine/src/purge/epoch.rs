@@ -22,6 +22,11 @@ impl Epoch {
         Self { lineage: volume.lineage, number: volume.purges().epoch() as u32 }
     }
 
+    /// Whether this moment lies before another one of the same cache. Moments of different caches lie before each other.
+    pub fn is_before(self, other: Self) -> bool {
+        self.lineage != other.lineage || self.number < other.number
+    }
+
     /// The epoch of this number.
     pub(crate) fn numbered(volume: &Volume, number: u32) -> Self {
         Self { lineage: volume.lineage, number }

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::format::purges::RESERVE;
 use crate::format::record::{Flags, Record};
 use crate::format::slot::Slot;
+use crate::format::superblock::Attachment;
 use crate::format::tags::Tags;
 use crate::format::times::Phase;
 use crate::purge::Verdict;
@@ -50,12 +51,13 @@ fn rank(stripe: &Stripe<'_>, slot: Slot) -> (u64, bool, u64) {
 }
 
 /// Continues the purge epochs of the old volume. Entries begun in the present epoch can be stored in the new volume.
-/// Entries begun before count as purged, since the notes aren't copied.
+/// Entries begun before count as purged, since the notes aren't copied. The count of power losses goes on, too: it says which entries are older.
 fn continue_epochs(old: &Volume, new: &Volume) {
     let (from, to) = (old.purges(), new.purges());
     to.set_reserved(from.epoch() + RESERVE);
     to.set_epoch(from.epoch());
     to.set_retired(from.last());
+    Attachment(&new.region).set_crashes(Attachment(&old.region).crashes());
 }
 
 /// Makes all later puts get larger serials than all earlier ones, whether copied or not.

@@ -5,6 +5,7 @@ mod cluster;
 mod command;
 mod cut_off;
 mod failover;
+mod late_fill;
 mod lost_log;
 mod of_programs;
 mod password;
@@ -14,6 +15,7 @@ mod restarted;
 mod sentinel;
 mod soak;
 mod tls;
+mod troubled;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -2,6 +2,7 @@
 
 use super::{Node, Peers, is_of_peer, key_file, settings};
 use crate::common::client::Reply;
+use crate::common::command::{eyewall, run};
 use crate::common::origin::Origin;
 use crate::common::redis::Redis;
 
@@ -106,6 +107,11 @@ fn a_list_of_addresses_names_the_peers_as_well() {
     let first = Node::start(&settings(&redis, &key, "[]"), &site);
     let second = Node::start(&settings(&redis, &key, &format!("[\"{}\"]", first.peer_url())), &site);
     second.await_peers(2, "up");
+    let mut command = eyewall();
+    command.args(["fleet", "--server"]).arg(second.admin.path());
+    let (shown, other) = (run(&mut command, b""), first.peer_url());
+    assert!(shown.text().contains(&format!("peer {other}: up\n")), "{}", shown.text());
+    assert!(shown.text().contains(": this node\n"), "{}", shown.text());
     let of_peers = (0..20).filter(|number| is_of_peer(&second.get(&format!("/{number}")))).count();
     assert!((1..20).contains(&of_peers), "{of_peers} of 20 have the first node as their home");
     // The first one knows nobody, so it makes all itself.

@@ -7,7 +7,7 @@ use crate::common::redis::Redis;
 const NODES: usize = 5;
 const KEYS: usize = 10_000;
 /// Several requests for each key, spread over the nodes.
-const REQUESTS: usize = 100_000;
+const REQUESTS: usize = 70_000;
 const CLIENTS: usize = 4;
 
 /// A number that follows from another one (splitmix64).

@@ -1,22 +1,18 @@
 //! Purges of other nodes, applied to this one's volume, and the place of the volume in the log.
 //!
 //! The place is an entry of the volume: `eyewall:fleet:NAME`. So it is as old as the other entries, also in a copy of the file. If it was
-//! evicted, the next start makes everything stale.
+//! evicted, the next start makes everything stale. After a power loss it may be younger than other parts of the volume, so it is void.
+//! The number of power losses in it tells.
 
 use std::sync::Arc;
 
-use eyewall::{Cache, Lookup, Purge, PutOptions};
+use eyewall::{Cache, Lookup, PutOptions};
 use eyewall_fleet::{Gap, Line, Notes, Place};
 use eyewall_fleet_redis::Volume;
-use eyewall_page_cache::store::PurgeTarget;
-use eyewall_region::clock;
 
 use crate::serve::purge::{PurgeError, PurgeRequest};
 use crate::serve::reload::Reloader;
 use crate::serve::shared::Shared;
-
-/// For how long after a gap responses arrive that may have been made before it. The clock is coarse, too.
-const UNDER_WAY_MS: u64 = 60_000;
 
 /// A volume of this server. Its calls may wait.
 pub(super) struct Applier {
@@ -38,14 +34,21 @@ impl Volume for Applier {
             Ok(Lookup::Fresh(hit) | Lookup::Stale(hit)) => String::from_utf8(hit.value().to_vec()).ok()?,
             _ => return None,
         };
+        let (crashes, found) = found.split_once(' ')?;
         let (softened_ms, place) = found.split_once(' ')?;
+        if self.cache.crashes().ok()? != crashes.parse::<u64>().ok()? {
+            tracing::warn!("this volume was copied, or the machine lost power: purges may be missing in it");
+            return None;
+        }
         self.reloader.shared().pages.soften_before(softened_ms.parse().ok()?);
         Place::parse(place)
     }
 
     fn save(&self, place: &Place) {
         let softened_ms = self.reloader.shared().pages.softened_before();
-        let text = format!("{softened_ms} {}", place.to_text());
+        // Without it, the volume has failed, and takes no entry either.
+        let Ok(crashes) = self.cache.crashes() else { return };
+        let text = format!("{crashes} {softened_ms} {}", place.to_text());
         // The look-up counts as a use, so that the entry stays.
         if self.cache.get(&self.key).is_ok_and(|hit| hit.is_some_and(|hit| hit.value() == text.as_bytes())) {
             return;
@@ -73,7 +76,6 @@ impl Volume for Applier {
 
 /// Makes everything stale. False: the volume has failed to.
 fn soften(shared: &Shared, gap: Option<Gap>) -> bool {
-    shared.pages.soften_before(clock::wall_ms() + UNDER_WAY_MS);
     match gap {
         Some(Gap::NoPlace) => tracing::info!("this volume follows the purge log of the fleet from now on"),
         Some(gap) => {
@@ -82,7 +84,7 @@ fn soften(shared: &Shared, gap: Option<Gap>) -> bool {
         }
         None => tracing::debug!("cut off from the purge log: everything that is stored will be revalidated"),
     }
-    shared.pages.store.logged(shared.pages.store.purge(PurgeTarget::Everything, Purge::Soft)).is_some()
+    shared.pages.store.logged(shared.pages.distrust()).is_some()
 }
 
 /// Applies the purge of a line. False: the volume has failed to.

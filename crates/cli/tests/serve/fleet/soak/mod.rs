@@ -1,5 +1,6 @@
 //! Long tests of a fleet, which `make soak PARTS=fleet` runs. `FLEET_SECONDS` is the length of each.
 
+mod many_nodes;
 mod many_purges;
 mod redis_gone;
 mod restartable;

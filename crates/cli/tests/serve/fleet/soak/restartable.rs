@@ -70,6 +70,16 @@ impl Restartable {
         life.server.as_ref().map(|server| (life.number, server.address))
     }
 
+    pub(super) fn process(&self) -> Option<u32> {
+        self.life().server.as_ref().map(|server| server.child.id())
+    }
+
+    /// Purges, and waits until all nodes have applied it.
+    pub(super) fn purge_and_wait(&self, body: &str) {
+        let reply = self.admin.ask("POST", "/purge?wait=applied", &[], body);
+        assert_eq!(reply.status, 200, "{body}: {reply:?}");
+    }
+
     pub(super) fn status(&self) -> Value {
         json(&self.admin.ask("GET", "/fleet", &[], ""))
     }
