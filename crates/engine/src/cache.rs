@@ -134,6 +134,16 @@ impl Cache {
         read::get_plain(&self.volume, key, Use::Peeks, otherwise)
     }
 
+    /// How often the valid entry of `key` was asked for, up to 7; the volume forgets some of that with time. `None`: there is no
+    /// such entry. Leaves no trace, as [`Cache::peek`].
+    ///
+    /// # Errors
+    /// Those of [`Cache::get`].
+    pub fn uses(&self, key: impl AsRef<[u8]>) -> Result<Option<u8>> {
+        let key = key.as_ref();
+        self.looked_for(|volume| read::uses(volume, key))
+    }
+
     /// Like [`Cache::get`], but only for an entry that `takes` accepts. If there is none, or `takes` refuses it, the
     /// look-up leaves no trace: neither a hit nor a miss is counted.
     ///

@@ -133,6 +133,15 @@ pub(crate) fn get_at<'a>(
     get_watched(volume, place, key, usage, wanted, |_| {})
 }
 
+/// The frequency of the valid entry of `key`.
+pub(crate) fn uses(volume: &Volume, key: &[u8]) -> Result<Option<u8>> {
+    check_key(volume, key)?;
+    let mut uses = 0;
+    let watch = |found: &Pinned<'_>| uses = found.seen.frequency() as u8;
+    let found = get_watched(volume, &volume.place(key), key, Use::Peeks, Wanted::Fresh, watch)?;
+    Ok(found.map(|_| uses))
+}
+
 /// Like [`get_at`], but shows the pinned entry to `watch` before it is returned.
 #[inline]
 pub(crate) fn get_watched<'a>(

@@ -90,6 +90,19 @@ fn an_entry_lives_for_its_ttl_and_no_longer() {
 }
 
 #[test]
+fn uses_of_an_entry_are_counted_up_to_seven() {
+    let cache = small();
+    assert_eq!(cache.uses("key").unwrap(), None);
+    cache.put("key", "value").unwrap();
+    for uses in 0..10 {
+        cache.peek("key").unwrap().unwrap();
+        assert_eq!(cache.uses("key").unwrap(), Some(uses.min(7)));
+        cache.get("key").unwrap().unwrap();
+    }
+    assert_eq!(cache.stats().unwrap().hits, 10);
+}
+
+#[test]
 fn peek_and_contains_leave_no_trace() {
     let cache = small();
     cache.put("key", "value").unwrap();

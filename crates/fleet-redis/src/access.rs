@@ -21,7 +21,7 @@ const REDIRECTIONS_MAX: usize = 5;
 
 /// How to connect.
 #[derive(Clone)]
-pub(crate) struct Access {
+pub struct Access {
     password: Option<String>,
     sentinel_password: Option<String>,
     authority: Option<Vec<u8>>,
@@ -31,29 +31,39 @@ pub(crate) struct Access {
 
 /// The server that has the log.
 #[derive(Clone)]
-pub(crate) struct Found {
+pub struct Found {
     info: ConnectionInfo,
     /// The slot is on its way to this server, which answers only requests that say so.
     is_asking: bool,
 }
 
 /// A connection to it.
-pub(crate) struct Connection {
+#[derive(Clone)]
+pub struct Connection {
     inner: MultiplexedConnection,
     is_asking: bool,
 }
 
 impl Access {
-    pub(crate) fn new(settings: &Settings, key: String) -> Self {
-        let Settings { password, sentinel_password, authority, .. } = settings.clone();
+    /// By these passwords of servers and Sentinels, and certificates to trust. In a cluster, the server is the one that has `key`.
+    pub fn new(
+        (password, sentinel_password): (Option<String>, Option<String>),
+        authority: Option<Vec<u8>>,
+        key: String,
+    ) -> Self {
         Self { password, sentinel_password, authority, key }
+    }
+
+    pub(crate) fn of(settings: &Settings, key: String) -> Self {
+        let Settings { password, sentinel_password, authority, .. } = settings.clone();
+        Self::new((password, sentinel_password), authority, key)
     }
 
     /// Finds the server that an address leads to.
     ///
     /// # Errors
     /// Those of Redis, or a Sentinel that knows no such server.
-    pub(crate) async fn find(&self, url: &RedisUrl) -> RedisResult<Found> {
+    pub async fn find(&self, url: &RedisUrl) -> RedisResult<Found> {
         let info = url.info()?;
         match url.place() {
             Place::Server => Ok(Found { info, is_asking: false }),
@@ -99,7 +109,7 @@ impl Access {
     ///
     /// # Errors
     /// Those of Redis.
-    pub(crate) async fn connect(&self, found: &Found, timeout: Duration) -> RedisResult<Connection> {
+    pub async fn connect(&self, found: &Found, timeout: Duration) -> RedisResult<Connection> {
         let redis = found.info.redis_settings().clone();
         let redis = self.password.iter().fold(redis, RedisConnectionInfo::set_password);
         let inner = self.open(found.info.clone().set_redis_settings(redis), timeout).await?;
@@ -133,9 +143,11 @@ impl Found {
 }
 
 impl Connection {
+    /// Sends a command.
+    ///
     /// # Errors
     /// Those of Redis.
-    pub(crate) async fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> RedisResult<T> {
+    pub async fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> RedisResult<T> {
         let mut answers: Vec<T> = self.query_all(std::slice::from_ref(command)).await?;
         answers.pop().ok_or_else(|| RedisError::from((ErrorKind::Client, "no answer")))
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use eyewall_fleet::{AsOf, Notes, Subject};
+use eyewall_fleet::{AsOf, Notes, Reign, Subject};
 use eyewall_region::clock;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
@@ -174,6 +174,21 @@ impl Fleet {
     /// Whether a response that others have made may be taken ([`Notes::allows`]). Ask after the volume's purges were marked.
     pub fn allows(&self, as_of: &AsOf, subject: Subject<'_>) -> bool {
         self.as_of().is_some() && locked(&self.notes).allows(as_of, subject)
+    }
+
+    /// The same for a response that was stored outside by a node that followed this reign, and is read later. After a change of the reign, the
+    /// number alone doesn't show whether lines were lost that covered it: nodes have made it stale, and the store has not. `is_durable`: no
+    /// line is ever lost.
+    pub fn allows_stored(&self, (as_of, reign): (&AsOf, &Reign), is_durable: bool, subject: Subject<'_>) -> bool {
+        let is_same = is_durable || locked(&self.notes).reign() == Some(reign);
+        is_same && self.allows(as_of, subject)
+    }
+
+    /// Up to which line everything is right that is stored here, and the reign that this node follows. `None`: it doesn't follow the log now.
+    pub fn followed(&self) -> Option<(AsOf, Reign)> {
+        self.as_of()?;
+        let notes = locked(&self.notes);
+        notes.as_of().cloned().zip(notes.reign().cloned())
     }
 
     /// From now on, lines cover something else.

@@ -25,6 +25,7 @@ mod settings;
 mod status;
 mod thread;
 
+pub use access::{Access, Connection, Found};
 pub use handle::{Appended, Fleet, FleetError, Orders};
 pub use redis_url::RedisUrl;
 pub use settings::Settings;
@@ -47,6 +48,11 @@ pub trait Volume: Send + Sync + 'static {
     /// Notes what a line covers ([`Notes::add`]), before it is applied. By default, nothing is known of the lines up to this one.
     fn note(&self, _line: &Line, notes: &mut Notes) {
         notes.gap();
+    }
+
+    /// Notes a line that was applied before the notes began ([`Notes::add_earlier`]), the latest first. False: no earlier line is of use.
+    fn note_earlier(&self, _line: &Line, _notes: &mut Notes) -> bool {
+        false
     }
 
     /// Applies the purge of a line. False: that has failed, which counts as a gap.

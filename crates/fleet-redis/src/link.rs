@@ -26,6 +26,8 @@ pub(crate) enum Task {
     Ask { purges: Vec<(Ticket, Vec<u8>)>, about: u64, said: String },
     /// List the nodes.
     Nodes,
+    /// Read some lines up to this one, the latest first.
+    Earlier(u64),
     /// Begin again.
     Reconnect,
 }
@@ -38,6 +40,7 @@ pub(crate) enum Event {
     Answered(Answer),
     Nodes(Vec<Known>),
     Lines(Vec<Line>),
+    Earlier(Vec<Line>),
     /// The server is gone, or none is there.
     Lost(String),
 }
@@ -98,6 +101,7 @@ impl Link {
                 let event = match task {
                     Task::Reconnect => return None,
                     Task::Nodes => writes.nodes().await.map(Event::Nodes),
+                    Task::Earlier(number) => writes.lines_up_to(number).await.map(Event::Earlier),
                     Task::Ask { purges, about, said } => {
                         let asked_ms = clock::since_boot_ms();
                         let question = Question { asked_ms, about, process: &process, said: &said, live_for };

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use eyewall_fleet::{Action, AsOf, Follower, Gap, Limits, Notes, Outbox, Place, Settings as Reliance, Ticket};
+use eyewall_fleet::{Action, AsOf, Follower, Gap, Limits, Line, Notes, Outbox, Place, Settings as Reliance, Ticket};
 use eyewall_region::clock;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior};
@@ -29,6 +29,8 @@ const TICKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_m
 const ASK_SPACING: Duration = Duration::from_millis(2);
 /// The time between two saves of the place. One that is too low only costs the reading of lines that were applied before.
 const SAVE_SPACING: Duration = Duration::from_millis(100);
+/// How many earlier lines a node notes that takes responses of others.
+const EARLIER_MAX: usize = 20_000;
 /// The longest time that a server waits for the log when it starts.
 const PATIENCE_MAX: Duration = Duration::from_secs(5);
 
@@ -46,6 +48,7 @@ pub(crate) struct Node {
     unread: Vec<(Written, oneshot::Sender<Written>)>,
     /// What lines cover, if the volume takes responses of others.
     notes: Option<Arc<Mutex<Notes>>>,
+    earlier: Earlier,
     listing: Vec<oneshot::Sender<Vec<NodeStatus>>>,
     connection: Connection,
     /// When the last question was asked.
@@ -68,6 +71,17 @@ pub(crate) struct Node {
     events: mpsc::Receiver<Event>,
     after: watch::Sender<Option<u64>>,
     link: Option<Link>,
+}
+
+/// Lines of before the node's start, or before a gap, that it notes.
+#[derive(Debug)]
+struct Earlier {
+    /// How many more it may note.
+    left: usize,
+    /// Some are on their way.
+    is_under_way: bool,
+    /// A server that takes over has every acknowledged line.
+    is_durable: bool,
 }
 
 /// The state of the connection.
@@ -128,6 +142,7 @@ impl Node {
             waiting: HashMap::new(),
             unread: Vec::new(),
             notes: settings.takes_foreign.then_some(notes),
+            earlier: Earlier { left: EARLIER_MAX, is_under_way: false, is_durable: settings.durable },
             listing: Vec::new(),
             connection: Connection::default(),
             asked: Instant::now(),
@@ -206,6 +221,7 @@ impl Node {
             Event::Lost(trouble) => self.lost(trouble),
             Event::Answered(answer) => self.answered(answer).await,
             Event::Nodes(known) => self.list(&known),
+            Event::Earlier(lines) => self.note_earlier(lines).await,
             Event::Lines(lines) => {
                 let actions = self.follower.lines(lines);
                 self.act(actions).await;
@@ -221,6 +237,7 @@ impl Node {
             tracing::warn!("the purge log of the fleet can't be reached: {trouble}");
         }
         self.connection = Connection::default();
+        self.earlier.is_under_way = false;
         self.listing.clear();
         let mut seen = locked(&self.seen);
         (seen.server, seen.trouble) = (None, Some(trouble));
@@ -247,11 +264,49 @@ impl Node {
             locked(&self.seen).trouble = Some("too few replicas have acknowledged what was written".to_owned());
         }
         let actions = self.follower.state(state);
+        let has_gap = actions.iter().any(|action| matches!(action, Action::SoftenAll(Some(_))));
         self.act(actions).await;
         self.read_on();
+        self.begin_noting(has_gap);
         let is_more = self.outbox.unwritten().next().is_some();
         if is_more || asked == Asking::Again {
             self.ask();
+        }
+    }
+
+    /// Lets the notes reach back before the node's start, or before a gap. Otherwise it could take only responses that were made since.
+    fn begin_noting(&mut self, has_gap: bool) {
+        if has_gap {
+            self.earlier.left = EARLIER_MAX;
+        }
+        if self.notes.is_some() && self.earlier.left == EARLIER_MAX && self.follower.number() > 0 {
+            self.ask_earlier(self.follower.number());
+        }
+    }
+
+    fn ask_earlier(&mut self, number: u64) {
+        if self.tasks.try_send(Task::Earlier(number)).is_ok() {
+            self.earlier.left = self.earlier.left.saturating_sub(1);
+            self.earlier.is_under_way = true;
+        }
+    }
+
+    /// Notes earlier lines. Those of another reign are of no use if that one's last lines may be lost.
+    async fn note_earlier(&mut self, lines: Vec<Line>) {
+        self.earlier.is_under_way = false;
+        let (Some(place), Some(notes)) = (self.follower.place(), self.notes.clone()) else { return };
+        let (reign, is_durable, most) = (place.reign.clone(), self.earlier.is_durable, self.earlier.left);
+        let (volume, read, last) = (Arc::clone(&self.volume), lines.len(), lines.last().map(|line| line.number));
+        let noting = tokio::task::spawn_blocking(move || {
+            let is_of_use = |line: &&Line| is_durable || line.reign == reign;
+            let is_noted = |line: &&Line| volume.note_earlier(line, &mut locked(&notes));
+            lines.iter().take(most).take_while(is_of_use).take_while(is_noted).count()
+        });
+        // The thread has logged its panic.
+        let noted = noting.await.unwrap_or(0);
+        self.earlier.left = self.earlier.left.saturating_sub(noted);
+        if let Some(last) = last.filter(|last| noted == read && *last > 1 && self.earlier.left > 0) {
+            self.ask_earlier(last - 1);
         }
     }
 
@@ -408,6 +463,7 @@ impl Node {
     /// Tells other threads how it is doing.
     fn tell(&mut self) {
         if self.follower.is_ready()
+            && !self.earlier.is_under_way
             && let Some(ready) = self.ready.take()
         {
             let _ = ready.send(());

@@ -91,7 +91,7 @@ impl Log {
     pub(crate) fn new(settings: &Settings) -> std::io::Result<Self> {
         let key = |what| format!("{{{}}}:{what}", settings.name);
         Ok(Self {
-            access: Access::new(settings, key("state")),
+            access: Access::of(settings, key("state")),
             keys: Keys { state: key("state"), lines: key("lines"), nodes: key("nodes") },
             new_name: crate::handle::random_word()?,
             lines_max: settings.lines,
@@ -150,6 +150,17 @@ impl Writes {
             written.extend(purges.iter().zip(numbers).map(|((ticket, _), number)| (*ticket, reign.clone(), number)));
         }
         Ok(Answer { written, state: state_of(question, state, replicas >= *min_replicas) })
+    }
+
+    /// Some lines up to this one, the latest first.
+    ///
+    /// # Errors
+    /// Those of Redis.
+    pub(crate) async fn lines_up_to(&mut self, number: u64) -> RedisResult<Vec<Line>> {
+        let mut read = redis::cmd("XREVRANGE");
+        read.arg(&self.log.keys.lines).arg(format!("{number}-0")).arg("-").arg("COUNT").arg(LINES_MAX);
+        let entries: Vec<(String, Vec<Vec<u8>>)> = self.connection.query(&read).await?;
+        Ok(entries.into_iter().map_while(|(id, fields)| line_of(&id, fields)).collect())
     }
 
     /// The nodes of the fleet.

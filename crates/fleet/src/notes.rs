@@ -116,20 +116,14 @@ impl Notes {
             known.reigns.push_back((line.number, line.reign.clone()));
         }
         for covers in covers {
-            let hash = match covers {
-                Covers::Address(address) => self.hasher.hash_one((0u8, address)),
-                Covers::Tag(tag) => self.hasher.hash_one((1u8, tag)),
-                Covers::Prefix(prefix) => {
-                    known.prefixes.push_back((line.number, prefix.to_owned()));
-                    continue;
+            match Noted::of(covers, &self.hasher) {
+                Noted::Hash(hash) => {
+                    known.latest.insert(hash, line.number);
+                    known.order.push_back((line.number, hash));
                 }
-                Covers::Everything => {
-                    known.everything = line.number;
-                    continue;
-                }
-            };
-            known.latest.insert(hash, line.number);
-            known.order.push_back((line.number, hash));
+                Noted::Prefix(prefix) => known.prefixes.push_back((line.number, prefix)),
+                Noted::Everything => known.everything = line.number,
+            }
         }
         known.forget(self.kept_max);
     }
@@ -163,6 +157,44 @@ impl Notes {
         self.known.as_ref().map(|known| &known.applied)
     }
 
+    /// The reign that the node follows. Everything that is fresh here was stored since then, or is known to be right in it. `None`: the node
+    /// has no place.
+    pub fn reign(&self) -> Option<&Reign> {
+        self.known.as_ref().map(|known| &known.reign)
+    }
+
+    /// Notes a line of before the notes began: the one that they reach back to, so that they reach back one line further. Later lines are
+    /// known. False: it is another line, or there is no room for it.
+    pub fn add_earlier<'a>(&mut self, line: &Line, covers: impl IntoIterator<Item = Covers<'a>>) -> bool {
+        let (kept_max, hasher) = (self.kept_max, &self.hasher);
+        let Some(known) = &mut self.known else { return false };
+        if !known.ends_with(line) {
+            return line.number > known.floor;
+        }
+        for covers in covers {
+            if known.order.len() >= kept_max || known.prefixes.len() >= PREFIXES_MAX.min(kept_max) {
+                return false;
+            }
+            match Noted::of(covers, hasher) {
+                Noted::Hash(hash) => {
+                    known.latest.entry(hash).or_insert(line.number);
+                    known.order.push_front((line.number, hash));
+                }
+                Noted::Prefix(prefix) => known.prefixes.push_front((line.number, prefix)),
+                Noted::Everything => known.everything = known.everything.max(line.number),
+            }
+        }
+        known.floor = line.number - 1;
+        if let Some((first, reign)) = known.reigns.front_mut() {
+            let is_first = *reign != line.before;
+            *first = if is_first { line.number } else { known.floor };
+            if is_first {
+                known.reigns.push_front((known.floor, line.before.clone()));
+            }
+        }
+        true
+    }
+
     /// Whether a foreign response may be taken: no line after `as_of` that this node knows covers it.
     pub fn allows(&self, as_of: &AsOf, subject: Subject<'_>) -> bool {
         let Some(known) = self.known.as_ref().filter(|known| known.has(as_of)) else { return false };
@@ -176,7 +208,33 @@ impl Notes {
     }
 }
 
+/// The part of a line that notes keep.
+enum Noted {
+    /// Of a tag or an address.
+    Hash(u64),
+    Prefix(Vec<u8>),
+    Everything,
+}
+
+impl Noted {
+    fn of(covers: Covers<'_>, hasher: &RandomState) -> Self {
+        match covers {
+            Covers::Address(address) => Self::Hash(hasher.hash_one((0u8, address))),
+            Covers::Tag(tag) => Self::Hash(hasher.hash_one((1u8, tag))),
+            Covers::Prefix(prefix) => Self::Prefix(prefix.to_owned()),
+            Covers::Everything => Self::Everything,
+        }
+    }
+}
+
 impl Known {
+    /// Whether this is the last line that the notes don't reach back to.
+    fn ends_with(&self, line: &Line) -> bool {
+        line.number > 0
+            && line.number == self.floor
+            && self.reigns.front().is_some_and(|(first, reign)| *first <= line.number && *reign == line.reign)
+    }
+
     fn at(place: &Place, applied: AsOf) -> Self {
         Self {
             floor: place.number,

@@ -15,6 +15,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use eyewall_fleet::AsOf;
 use eyewall_fleet::Reign;
 use eyewall_http::field::vary::Vary;
@@ -25,6 +26,7 @@ use eyewall_http::storing::Storable;
 use eyewall_http::terms::{TERMS_BYTES, Terms};
 use http::{HeaderMap, HeaderName, StatusCode};
 
+use crate::pages::Pages;
 use crate::selection::Stored;
 
 const VERSION: u8 = 1;
@@ -80,6 +82,10 @@ pub struct Carried {
     pub is_kept: bool,
 }
 
+/// An extension of a response: which cache it comes from, as a token for `Cache-Status`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Giver(pub &'static str);
+
 impl Carried {
     /// A stored response that is right up to `as_of`. `None` if a purge has made it stale.
     pub fn of_stored(stored: &Stored, as_of: AsOf) -> Option<Self> {
@@ -94,6 +100,12 @@ impl Carried {
             length: Some(stored.length()),
             is_kept: true,
         })
+    }
+
+    /// It has been on its way for this long, beside the time of the exchange.
+    pub fn rest(&mut self, rested: Duration) {
+        let rested = u64::try_from(rested.as_millis()).unwrap_or(u64::MAX);
+        self.terms.initial_age_ms = self.terms.initial_age_ms.saturating_add(rested);
     }
 
     /// The age in whole seconds at `now`.
@@ -111,6 +123,26 @@ impl Carried {
     pub(crate) fn storable(&self) -> Storable {
         let vary = if self.vary.is_empty() { Vary::Nothing } else { Vary::Fields(self.vary.clone()) };
         Storable { terms: self.terms, source: None, vary, withheld: Vec::new() }
+    }
+}
+
+impl Pages {
+    /// The fresh whole response of an address under `kept_key`, for other caches, with its body. `as_of` was asked for before, and `vary`
+    /// selects the response. Leaves no trace in the volume.
+    pub fn shareable(
+        &self,
+        address: &[u8],
+        kept_key: &[u8],
+        vary: &[HeaderName],
+        as_of: AsOf,
+    ) -> Option<(Carried, Bytes)> {
+        let found = self.store.peek(kept_key).found()?;
+        let stored = Stored::new(address, kept_key.to_vec(), found, SystemTime::now())?;
+        if stored.is_fragmented() || stored.found.head.trailers.is_some() {
+            return None;
+        }
+        let carried = Carried { vary: vary.to_vec(), ..Carried::of_stored(&stored, as_of)? };
+        Some((carried, stored.found.value()))
     }
 }
 

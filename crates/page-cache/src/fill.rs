@@ -48,6 +48,8 @@ pub(crate) struct Fill {
     pub(crate) is_patient: bool,
     /// Decides by the trailers at the end whether the response is stored.
     pub(crate) takes: fn(&HeaderMap) -> bool,
+    /// The upstream made it now: it doesn't come from another cache.
+    pub(crate) is_new: bool,
     /// The mark of purges when the upstream was asked.
     pub(crate) mark: Mark,
     /// Held until requests can find the entry.
@@ -108,6 +110,9 @@ impl Fill {
             let trailers = (!trailers.is_empty()).then(|| Box::new(trailers));
             let head = Head { trailers, compressible, ..head };
             let kept = self.pages.keep(&self.key, answer, &head, &pieces, self.mark, self.settings.lasting());
+            if let Some(kept_key) = kept.as_deref().filter(|_| self.is_new) {
+                self.pages.tell(&self.key, kept_key, answer);
+            }
             if kept.is_none() && !self.pages.may_be_purged_since(self.mark) {
                 // The body was too large, for instance. Further requests ask for themselves, and don't wait in vain.
                 self.pages.unstorable.insert(&self.key);

@@ -1,8 +1,9 @@
 //! Stored responses and those on their way into the volume: the state that all front doors of a volume share.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -46,6 +47,8 @@ pub struct Pages {
     pub(crate) recent_purges: RecentPurges,
     /// The compressed forms that were asked for recently, by key and version.
     pub(crate) asked_forms: Arc<RecentKeys>,
+    /// Told of responses that were made and stored.
+    listener: Listener,
     /// In milliseconds since 1970. It only grows, and a reader may see it late: a soft purge of everything follows each change.
     softened_before_ms: AtomicU64,
     /// When the latest response arrived that was stored or renewed. A clock that is set back doesn't change it.
@@ -60,6 +63,29 @@ enum Distrusted {
     /// All up to now.
     All,
     Before(Epoch),
+}
+
+/// A response that was stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Kept<'a> {
+    /// The key of the request.
+    pub key: &'a [u8],
+    /// The key of the entry. It is another one if the response varies.
+    pub kept_key: &'a [u8],
+    /// The fields of requests that select it, if it varies.
+    pub variant: Option<&'a Variant>,
+}
+
+/// The function that is told of stored responses.
+#[derive(Default)]
+struct Listener(OnceLock<Box<Told>>);
+
+type Told = dyn Fn(Kept<'_>) + Send + Sync;
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_tuple("Listener").field(&self.0.get().is_some()).finish()
+    }
 }
 
 /// What decides how long a response is kept.
@@ -83,6 +109,7 @@ impl Pages {
             unstorable,
             recent_purges: RecentPurges::default(),
             asked_forms: Arc::new(RecentKeys::new(Some(FORM_ASKED_FOR))),
+            listener: Listener::default(),
             softened_before_ms: AtomicU64::new(0),
             received_ms: AtomicU64::new(0),
             distrusted: Mutex::new(Distrusted::Nothing),

@@ -281,6 +281,11 @@ impl Store {
         LookupResult::of(self.cache.peek(key).ok().flatten().and_then(|hit| self.found(hit, false)))
     }
 
+    /// How often the fresh entry of a key was asked for, as [`Cache::uses`] counts. The look-up leaves no trace.
+    pub fn uses(&self, key: &[u8]) -> Option<u8> {
+        self.cache.uses(key).ok().flatten()
+    }
+
     /// The entry of a key, fresh or stale. A look-up that finds a fresh one is not counted.
     pub fn glance(&self, key: &[u8]) -> LookupResult {
         match self.peek(key) {

@@ -188,6 +188,7 @@ impl SecondLevel {
             failures: counted(&counts.failures),
             skipped: counted(&counts.skipped),
             outdated: counted(&counts.outdated),
+            waiting: locked(&shared.offers).waiting(),
             stored: counted(&counts.stored),
             refused: counted(&counts.refused),
             dropped: counted(&counts.dropped),

@@ -43,6 +43,11 @@ impl Offers {
         now_ms >= self.paused_until_ms && self.waiting < OFFERS_MAX && self.bytes + bytes <= BYTES_MAX
     }
 
+    /// The number of offers on their way.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting as u64
+    }
+
     /// An offer is queued.
     pub(crate) fn add(&mut self, bytes: usize) {
         self.waiting += 1;

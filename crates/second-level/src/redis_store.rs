@@ -11,9 +11,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use redis::aio::MultiplexedConnection;
-use redis::io::tcp::TcpSettings;
-use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo as _, RedisError, RedisResult, TlsCertificates};
+use eyewall_fleet_redis::{Access, Connection as ServerConnection};
+use redis::{ErrorKind, RedisError, RedisResult};
 use tokio::sync::Mutex;
 
 use crate::frame::Name;
@@ -21,8 +20,6 @@ use crate::script::Script;
 use crate::settings::RedisSettings;
 use crate::store::{Kept, StoreError};
 
-/// The timeout of a connection's beginning.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The timeout of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
 /// What Redis needs for an object beside its bytes: two keys, an expiry, and the index.
@@ -32,6 +29,7 @@ const PERIOD: Duration = Duration::from_mins(10);
 
 pub(crate) struct RedisStore {
     settings: RedisSettings,
+    access: Access,
     get: Script,
     put: Script,
     /// Gets and puts have connections of their own: a long object on its way to the server holds up no question.
@@ -42,7 +40,7 @@ pub(crate) struct RedisStore {
 /// A connection, if there is one, and the number of the server to connect to.
 #[derive(Default)]
 struct Connection {
-    open: Option<MultiplexedConnection>,
+    open: Option<ServerConnection>,
     server: usize,
     /// Counts the connections, so that only the first of many failed commands closes one.
     number: u64,
@@ -56,9 +54,12 @@ impl std::fmt::Debug for RedisStore {
 
 impl RedisStore {
     pub(crate) fn new(settings: &RedisSettings) -> Self {
+        let RedisSettings { password, sentinel_password, authority, name, .. } = settings.clone();
+        let access = Access::new((password, sentinel_password), authority, format!("{{{name}}}:second:index"));
         let popularity = include_str!("popularity.lua");
         Self {
             settings: settings.clone(),
+            access,
             get: Script::new(&[popularity, include_str!("get.lua")]),
             put: Script::new(&[popularity, include_str!("put.lua")]),
             reads: Mutex::default(),
@@ -102,45 +103,28 @@ impl RedisStore {
     }
 
     /// The connection with its number. A new one if there is none: others wait for it meanwhile.
-    async fn connection(&self, place: &Mutex<Connection>) -> RedisResult<(MultiplexedConnection, u64)> {
+    async fn connection(&self, place: &Mutex<Connection>) -> RedisResult<(ServerConnection, u64)> {
         let mut place = place.lock().await;
         if let Some(open) = &place.open {
             return Ok((open.clone(), place.number));
         }
         let servers = &self.settings.servers;
-        let server = servers.get(place.server % servers.len().max(1)).map_or("", String::as_str);
+        let Some(server) = servers.get(place.server % servers.len().max(1)) else {
+            return Err(RedisError::from((ErrorKind::InvalidClientConfig, "there is no server")));
+        };
         place.number += 1;
         // If this one fails, another one is next.
         place.server += 1;
-        let open = self.connect(server).await?;
+        let open = self.access.connect(&self.access.find(server).await?, COMMAND_TIMEOUT).await?;
         place.server -= 1;
         place.open = Some(open.clone());
         Ok((open, place.number))
     }
 
-    async fn connect(&self, server: &str) -> RedisResult<MultiplexedConnection> {
-        let info = server.into_connection_info()?;
-        let mut redis = info.redis_settings().clone();
-        if let Some(password) = &self.settings.password {
-            redis = redis.set_password(password);
-        }
-        let info = info.set_redis_settings(redis).set_tcp_settings(TcpSettings::default().set_nodelay(true));
-        let client = match &self.settings.authority {
-            Some(authority) if server.starts_with("rediss:") => {
-                Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert: Some(authority.clone()) })?
-            }
-            _ => Client::open(info)?,
-        };
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(Some(COMMAND_TIMEOUT));
-        client.get_multiplexed_async_connection_with_config(&config).await
-    }
-
     /// Closes a connection that is of no use any more.
     async fn failed(place: &Mutex<Connection>, number: u64, error: RedisError) -> StoreError {
         let is_replica = error.code() == Some("READONLY");
-        if error.is_unrecoverable_error() || error.is_timeout() || is_replica {
+        if error.is_unrecoverable_error() || error.is_timeout() || error.redirect_node().is_some() || is_replica {
             let mut place = place.lock().await;
             if place.number == number {
                 place.open = None;

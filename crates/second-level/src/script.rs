@@ -1,7 +1,7 @@
 //! Scripts for Redis. Only the first call of a server sends a script's text.
 
 use aws_lc_rs::digest;
-use redis::aio::MultiplexedConnection;
+use eyewall_fleet_redis::Connection;
 use redis::{Cmd, FromRedisValue, RedisResult};
 
 use crate::frame::in_hexadecimal;
@@ -26,7 +26,7 @@ impl Script {
     /// Those of Redis.
     pub(crate) async fn call<T: FromRedisValue>(
         &self,
-        connection: &mut MultiplexedConnection,
+        connection: &mut Connection,
         keys: &[String],
         arguments: &[&[u8]],
     ) -> RedisResult<T> {
@@ -35,8 +35,8 @@ impl Script {
             command.arg(script).arg(keys.len()).arg(keys).arg(arguments);
             command
         };
-        match command("EVALSHA", &self.digest).query_async(connection).await {
-            Err(error) if error.code() == Some("NOSCRIPT") => command("EVAL", &self.text).query_async(connection).await,
+        match connection.query(&command("EVALSHA", &self.digest)).await {
+            Err(error) if error.code() == Some("NOSCRIPT") => connection.query(&command("EVAL", &self.text)).await,
             result => result,
         }
     }

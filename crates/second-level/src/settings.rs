@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use eyewall_fleet_redis::RedisUrl;
+
 /// A second level.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -29,9 +31,11 @@ pub enum Backend {
 #[derive(Clone)]
 pub struct RedisSettings {
     /// The addresses of the server and of those that may take over.
-    pub servers: Vec<String>,
+    pub servers: Vec<RedisUrl>,
     /// The password of all of them.
     pub password: Option<String>,
+    /// The password of Sentinels.
+    pub sentinel_password: Option<String>,
     /// Certificates to trust for `rediss://`, in PEM. `None`: those of the system.
     pub authority: Option<Vec<u8>>,
     /// The first part of all keys.

@@ -23,6 +23,8 @@ pub struct Status {
     pub skipped: u64,
     /// Objects that it had, and that were no longer right.
     pub outdated: u64,
+    /// Offers on their way.
+    pub waiting: u64,
     /// Offers that it has stored.
     pub stored: u64,
     /// Offers that it had no room for.

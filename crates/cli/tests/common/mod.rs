@@ -2,6 +2,9 @@
 
 pub(crate) mod admin;
 pub(crate) mod authority;
+#[allow(dead_code, reason = "the tests of the second level use more of it")]
+#[path = "../../../second-level/tests/stores/bucket.rs"]
+pub(crate) mod bucket;
 #[path = "../../../server/tests/common/client.rs"]
 pub(crate) mod client;
 pub(crate) mod command;

@@ -117,3 +117,40 @@ fn a_line_number_survives_as_text() {
         assert_eq!(AsOf::parse(text), None, "{text}");
     }
 }
+
+#[test]
+fn notes_reach_back_before_they_began() {
+    let mut notes = notes(3);
+    assert!(notes.add_earlier(&line(6, "a"), [Covers::Everything]), "it is known, or will be");
+    assert!(!notes.add_earlier(&line(4, "a"), []) && !notes.add_earlier(&line(5, "b"), []));
+    assert!(!allows(&notes, &as_of(4, "a"), &[]));
+    assert!(notes.add_earlier(&line(5, "a"), [Covers::Tag("t")]));
+    assert!(notes.add_earlier(&Line { before: Reign::new("z"), ..line(4, "a") }, [Covers::Prefix(b"http://y/")]));
+    for (line, reign, tag, is_allowed) in [
+        (5, "a", "t", true),
+        (4, "a", "t", false),
+        (4, "a", "s", true),
+        (3, "z", "s", true),
+        (3, "z", "t", false),
+        (3, "a", "s", false),
+        (2, "z", "s", false),
+    ] {
+        assert_eq!(allows(&notes, &as_of(line, reign), &[tag]), is_allowed, "{line} {reign} {tag}");
+    }
+    // A later line of the same tag stays the latest, and the bound holds.
+    notes.add(&line(6, "a"), [Covers::Tag("s")]);
+    assert!(notes.add_earlier(&line(3, "z"), [Covers::Tag("s")]));
+    assert!(!allows(&notes, &as_of(5, "a"), &["s"]) && !allows(&notes, &as_of(2, "z"), &["s"]));
+    assert!(!notes.add_earlier(&line(2, "z"), [Covers::Tag("u")]), "there is no room");
+    assert!(allows(&notes, &as_of(2, "z"), &["u"]) && !allows(&notes, &as_of(1, "z"), &["u"]));
+}
+
+#[test]
+fn the_reign_is_that_of_the_place_and_not_of_its_line() {
+    let mut notes = notes(9);
+    assert_eq!(notes.reign(), Some(&Reign::new("a")));
+    notes.gap();
+    assert_eq!(notes.reign(), None);
+    notes.applied(&Place { reign: Reign::new("b"), ..place(5, "a") });
+    assert_eq!(notes.reign(), Some(&Reign::new("b")));
+}

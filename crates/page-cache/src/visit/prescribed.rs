@@ -113,6 +113,7 @@ impl<U: Upstream> Visit<U> {
             object_bytes_max: None,
             is_patient: false,
             takes: how.takes_trailers,
+            is_new: true,
             mark,
             leader,
         };

@@ -20,6 +20,7 @@ use super::{Ask, Visit};
 use crate::answer::{Answer, Content};
 use crate::body::{BodyReader, BodyStream, CutOff};
 use crate::cached_body::CachedBody;
+use crate::carried::Giver;
 use crate::fill::Fill;
 use crate::fragments::{Object, Opening, Told};
 use crate::pages;
@@ -190,11 +191,16 @@ impl<U: Upstream> Visit<U> {
             object_bytes_max: entry.object_bytes_max,
             is_patient,
             takes: |_| true,
+            is_new: head.extensions.get::<Giver>().is_none(),
             mark: asked.mark,
             leader: ask.leader,
         };
         fill.start(body).await;
         let status = CacheStatus::forwarded(ask.why).forward_status(forward_status);
+        let status = match head.extensions.get::<Giver>() {
+            Some(Giver(cache)) => status.detail(cache),
+            None => status,
+        };
         if self.settings.place == Place::Gateway && stream.is_broken() {
             // No head has been sent, so the failure can be reported.
             return self.failed(&Failure::broken(), status);

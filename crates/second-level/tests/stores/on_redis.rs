@@ -12,8 +12,9 @@ const SIZE: u64 = 1 << 20;
 
 fn on(redis: &Redis) -> Settings {
     settings(Backend::Redis(RedisSettings {
-        servers: vec![redis.url()],
+        servers: vec![redis.url().parse().expect("it is an address")],
         password: None,
+        sentinel_password: None,
         authority: None,
         name: "test".to_owned(),
         size: SIZE,
@@ -168,7 +169,7 @@ fn without_a_server_it_starts_and_finds_it_later() {
     redis.restart();
     // The second server of the list is there.
     let Settings { backend: Backend::Redis(there), .. } = on(&redis) else { unreachable!("it is on Redis") };
-    let servers = vec!["redis+unix:///nowhere".to_owned(), redis.url()];
+    let servers = ["redis+unix:///nowhere", &redis.url()].map(|server| server.parse().unwrap()).to_vec();
     let (other, _other) = start(&settings(Backend::Redis(RedisSettings { servers, ..there })));
     for second_level in [&second_level, &other] {
         while second_level.offer(b"key", Bytes::from_static(b"value"), TTL) == Offered::Dropped

@@ -11,6 +11,7 @@ use super::fleet::Fleet;
 use super::origin::{Health, OriginSettings, Tls};
 use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::{RULE_KEYS, Rule};
+use super::second_level::SecondLevel;
 use super::settings::{AccessLog, Admin, Limits, Server, Settings, Volume};
 use super::site::{Key, Site, SiteCache};
 use super::site_limits::SiteLimits;
@@ -75,6 +76,7 @@ fn keys() -> BTreeSet<(String, String)> {
         ("[server.acme]", keys_of::<Acme>()),
         ("[cache]", keys_of::<Volume>()),
         ("[fleet]", keys_of::<Fleet>()),
+        ("[fleet.second_level]", keys_of::<SecondLevel>()),
         ("[[site]]", keys_of::<Site>()),
         ("[site.tls]", keys_of::<CertificateFiles>()),
         ("[site.origin]", keys_of::<OriginSettings>()),

@@ -14,6 +14,7 @@ use toml::Spanned;
 
 use super::check_path::file;
 use super::problem::Fault;
+use super::second_level::{self, SecondLevel};
 use super::value::{Period, Within};
 
 /// The bounds of `max_blind`.
@@ -104,6 +105,8 @@ pub struct Fleet {
     ///
     /// Example: `"5m"`
     pub peer_keep: Period,
+    /// A store that the nodes share.
+    pub second_level: Option<Spanned<SecondLevel>>,
 }
 
 impl Default for Fleet {
@@ -124,6 +127,7 @@ impl Default for Fleet {
             peer_url: None,
             key_file: None,
             peer_keep: Period(Duration::from_mins(1)),
+            second_level: None,
         }
     }
 }
@@ -249,6 +253,9 @@ pub(super) fn check(found: &Spanned<Fleet>, faults: &mut Vec<Fault>) {
         faults.push(Fault::new(fleet.max_blind.span(), message, "give 1s to 24h"));
     }
     check_peers(found, faults);
+    if let Some(table) = &fleet.second_level {
+        second_level::check(table, faults);
+    }
     if let Some(path) = &fleet.password_file {
         file(path, "the password of Redis", faults);
     }

@@ -33,6 +33,7 @@ mod problem;
 mod read;
 pub mod redirect;
 pub mod rule;
+pub mod second_level;
 pub mod settings;
 pub mod site;
 pub mod site_limits;

@@ -71,6 +71,9 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// The store of the second level refuses its settings.
+    #[error("[fleet.second_level] can't be used: {0}")]
+    SecondLevel(String),
     /// A file for the fleet can't be used.
     #[error("can't read a file of [fleet]: {0}")]
     Fleet(#[source] io::Error),

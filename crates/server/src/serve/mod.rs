@@ -48,6 +48,7 @@ mod purge;
 mod reload;
 mod reply;
 mod sandbox;
+mod second_level;
 mod server;
 mod service;
 mod shared;

@@ -146,6 +146,9 @@ fn needs(config: &Config) -> Vec<Need> {
         for (setting, path) in files {
             needs.extend(path.as_ref().map(|path| Need::file(setting, path.get_ref(), Access::Read)));
         }
+        for (setting, path) in fleet.second_level.iter().flat_map(|table| table.get_ref().files()) {
+            needs.extend(path.map(|path| Need::file(setting, path.get_ref(), Access::Read)));
+        }
     }
     if let Some(path) = &config.cache.path {
         needs.push(Need::file("cache.path", path.get_ref(), Access::Write));

@@ -18,6 +18,7 @@ use super::log::Log;
 use super::peers::{Peers, PeersThreads};
 use super::reload::{Reloaded, Reloader, Source};
 use super::sandbox;
+use super::second_level::{Level, LevelThreads};
 use super::shared::Shared;
 use super::supervisor::Supervisor;
 use super::upgrade::{Inherited, Successor, Upgrader};
@@ -49,10 +50,11 @@ pub struct Server {
     cache: Cache,
     admin: Option<String>,
     handle: Handle,
-    /// In the order in which they end: connections, those of peers, the fleet, the volume's upkeep, and the log after its last line.
+    /// In the order in which they end: connections, those of peers, the fleet, the second level, the volume's upkeep, and the log after its last line.
     listening: Listening,
     _peers: Option<PeersThreads>,
     _fleet: Option<super::fleet::Node>,
+    _second_level: Option<LevelThreads>,
     _upkeep: Upkeep,
     _log: Option<Log>,
 }
@@ -188,11 +190,10 @@ impl Builder {
         let cache = if fleet.is_some() { programs.for_node() } else { programs.clone() };
         let (peers, mut peers_threads) = Peers::bind(&config, fleet.as_ref().map(|(fleet, _)| fleet))?.unzip();
         let mut shared = Shared::new(config, &cache, clock)?;
-        shared.peers.clone_from(&peers);
-        shared.fleet = fleet.as_ref().map(|(fleet, _)| Arc::clone(fleet));
+        (shared.peers, shared.fleet) = (peers.clone(), fleet.as_ref().map(|(fleet, _)| Arc::clone(fleet)));
+        let second_level = Level::start(&mut shared)?;
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
-        let server = &config.server;
-        let binding = Binding::of(server, workers);
+        let (server, binding) = (&config.server, Binding::of(&config.server, workers));
         let sockets = Sockets::bind(&places, binding, &mut inherited_sockets, &mut activated)?;
         activated.check_all_taken()?;
         shared.begin_tls(https_port(&sockets.tls_addresses()), None)?;
@@ -226,6 +227,7 @@ impl Builder {
             listening,
             _peers: peers_threads,
             _fleet: fleet,
+            _second_level: second_level,
             _upkeep: upkeep,
             _log: log,
             reloader,

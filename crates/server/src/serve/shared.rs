@@ -22,6 +22,7 @@ use super::error::Error;
 use super::files::{self, Files};
 use super::origin::{OriginSite, Settings};
 use super::peers::Peers;
+use super::second_level::Level;
 use super::tls::{self, CertificateStatus, Tls, policy};
 use super::token::Token;
 use crate::config::names::HostPattern;
@@ -58,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) fleet: Option<Arc<Fleet>>,
     /// The nodes that this one takes responses from, if it has any.
     pub(crate) peers: Option<Arc<Peers>>,
+    /// The second level, if there is one.
+    pub(crate) second_level: Option<Arc<Level>>,
     /// The clock of certificates and of the keys of session tickets.
     clock: Arc<dyn Clock>,
 }
@@ -98,7 +101,8 @@ impl Shared {
     pub(crate) fn renewed(&self, config: Config) -> Result<Self, Error> {
         let (files, pages, clock) = (self.files.clone(), Arc::clone(&self.pages), Arc::clone(&self.clock));
         let shared = Self::with(config, files, pages, clock, (self.admission.as_ref(), &self.sites))?;
-        Ok(Self { fleet: self.fleet.clone(), peers: self.peers.clone(), ..shared })
+        let (fleet, peers, second_level) = (self.fleet.clone(), self.peers.clone(), self.second_level.clone());
+        Ok(Self { fleet, peers, second_level, ..shared })
     }
 
     fn with(
@@ -136,6 +140,7 @@ impl Shared {
             https_port: None,
             fleet: None,
             peers: None,
+            second_level: None,
             clock,
         })
     }

@@ -12,6 +12,7 @@ mod password;
 mod purge_latency;
 mod reached;
 mod restarted;
+mod second_level;
 mod sentinel;
 mod soak;
 mod tls;

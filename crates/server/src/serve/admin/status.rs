@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use eyewall::{Cache, Stats};
 use eyewall_fleet_redis::Seen;
+use eyewall_second_level::Status as LevelStatus;
 use serde::Serialize;
 
 use crate::sandbox::{self, Closed};
@@ -25,6 +26,9 @@ pub(super) struct Status {
     /// How this node of the fleet is doing, if there is a fleet.
     #[serde(skip_serializing_if = "Option::is_none")]
     fleet: Option<Seen>,
+    /// How the second level of the fleet is doing, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_level: Option<LevelStatus>,
     /// The output of `eyewall stat --json`.
     volume: Volume,
 }
@@ -67,6 +71,7 @@ impl Status {
                 .collect(),
             flights: shared.pages.in_flight(),
             fleet: shared.fleet.as_ref().map(|fleet| fleet.this()),
+            second_level: shared.second_level.as_ref().map(|level| level.status()),
             volume: Volume::of(cache)?,
         })
     }

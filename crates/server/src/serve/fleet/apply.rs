@@ -69,6 +69,11 @@ impl Volume for Applier {
         }
     }
 
+    fn note_earlier(&self, line: &Line, notes: &mut Notes) -> bool {
+        let purge_request = PurgeRequest::decode(&line.purge);
+        purge_request.is_ok_and(|purge_request| self.reloader.shared().note_earlier(&purge_request, line, notes))
+    }
+
     fn apply(&self, line: &Line) -> bool {
         apply(&self.reloader.shared(), line)
     }

@@ -66,7 +66,7 @@ fn settings(table: &Table, peer_url: Option<String>) -> io::Result<Settings> {
         durable: table.durable,
         max_blind: table.max_blind.get_ref().0,
         lines: table.lines.0,
-        takes_foreign: table.peers.is_some(),
+        takes_foreign: table.peers.is_some() || table.second_level.is_some(),
         peer_url,
         everything: Purging::everything_softly().encode(),
     })

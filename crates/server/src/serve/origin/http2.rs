@@ -96,7 +96,8 @@ pub(super) struct StreamGuard(Arc<Connection>);
 pub(crate) struct ResponseBody {
     /// Bytes that were read already.
     start: Option<Box<Bytes>>,
-    incoming: Incoming,
+    /// `None`: there is no more to read.
+    incoming: Option<Incoming>,
     /// Until its end.
     stream: Option<StreamGuard>,
     /// The place of its request among those of the site, until its end.
@@ -138,7 +139,7 @@ impl Pool {
             let mut sender = guard.0.sender.clone();
             let mut failed = match sender.try_send_request(request).await {
                 Ok(response) => {
-                    let body = |incoming| ResponseBody { start: None, incoming, stream: Some(guard), place: None };
+                    let body = |incoming| ResponseBody { stream: Some(guard), ..ResponseBody::from(incoming) };
                     return Ok(Sent::Answered(response.map(body)));
                 }
                 Err(failed) => failed,
@@ -432,7 +433,13 @@ impl ResponseBody {
 
 impl From<Incoming> for ResponseBody {
     fn from(incoming: Incoming) -> Self {
-        Self { start: None, incoming, stream: None, place: None }
+        Self { start: None, incoming: Some(incoming), stream: None, place: None }
+    }
+}
+
+impl From<Bytes> for ResponseBody {
+    fn from(whole: Bytes) -> Self {
+        Self { start: (!whole.is_empty()).then(|| Box::new(whole)), incoming: None, stream: None, place: None }
     }
 }
 
@@ -448,9 +455,10 @@ impl http_body::Body for ResponseBody {
         if let Some(start) = body.start.take() {
             return Poll::Ready(Some(Ok(http_body::Frame::data(*start))));
         }
-        let polled = Pin::new(&mut body.incoming).poll_frame(context).map_err(BoxError::from);
+        let Some(incoming) = &mut body.incoming else { return Poll::Ready(None) };
+        let polled = Pin::new(&mut *incoming).poll_frame(context).map_err(BoxError::from);
         // hyper takes a stream that was reset without an error for the end of its body (RFC 9113, section 8.1).
-        let is_cut_off = body.stream.is_some() && matches!(polled, Poll::Ready(None)) && !body.incoming.is_end_stream();
+        let is_cut_off = body.stream.is_some() && matches!(polled, Poll::Ready(None)) && !incoming.is_end_stream();
         let polled = if is_cut_off { Poll::Ready(Some(Err(CUT_OFF.into()))) } else { polled };
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
             (body.stream, body.place) = (None, None);
@@ -459,10 +467,14 @@ impl http_body::Body for ResponseBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.start.is_none() && self.incoming.is_end_stream()
+        self.start.is_none() && self.incoming.as_ref().is_none_or(http_body::Body::is_end_stream)
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
-        if self.start.is_none() { self.incoming.size_hint() } else { http_body::SizeHint::default() }
+        match (&self.start, &self.incoming) {
+            (None, Some(incoming)) => incoming.size_hint(),
+            (Some(_), Some(_)) => http_body::SizeHint::default(),
+            (start, None) => http_body::SizeHint::with_exact(start.as_ref().map_or(0, |start| start.len() as u64)),
+        }
     }
 }

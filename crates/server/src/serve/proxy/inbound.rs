@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use eyewall_http::field::connection;
+use eyewall_page_cache::carried::Giver;
 use eyewall_page_cache::settings::Settings;
 use eyewall_page_cache::upstream::{Failure, Question, Rules, Upstream};
-use http::header::DATE;
+use http::header::{AGE, CONTENT_LENGTH, DATE, IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, Version};
 
@@ -17,6 +18,7 @@ use crate::key::{CLIENT_ADDRESSES, CacheKey};
 use crate::rules::{Decision, Overrides, RuleSet};
 use crate::serve::fields;
 use crate::serve::origin::{BUSY, ClientInfo, OriginRequest, ProxyError, RequestBody, ResponseBody, framing};
+use crate::serve::second_level::{Level, Wanted};
 use crate::serve::trusted_proxies::Forwarded;
 
 /// The client's request, the key of its response, and the site's rules that apply to it.
@@ -64,8 +66,15 @@ impl Inbound {
         }
     }
 
-    /// Asks an origin.
+    /// Asks the second level, if it may have the response, and then an origin.
     pub(super) async fn ask_origin(&self, question: Question<'_>) -> Result<Response<ResponseBody>, ProxyError> {
+        let second_level = self.second_level(&question);
+        if let Some(level) = second_level
+            && let Some(response) = Box::pin(self.ask_second_level(level, question.client)).await
+        {
+            return Ok(response);
+        }
+        let asked = Instant::now();
         let Question { client, method, fields, content, .. } = question;
         // The key's target is a valid target in normal form. If it can't be parsed, the origin gets the client's own.
         let target: Uri = self.key.forwarded_target().parse().unwrap_or_else(|_| client.uri.clone());
@@ -75,8 +84,35 @@ impl Inbound {
         let origin_request =
             OriginRequest { method, target: &target, fields, body, client_info: Some(&client_info), stripped };
         let mut response = self.proxy.origins.send(origin_request).await?;
+        if let Some(level) = second_level {
+            level.origin_took(asked.elapsed());
+        }
         receive(&mut response);
         Ok(response)
+    }
+
+    /// The second level, if it may have the response to this question. It has none for clients that demand the origin's own, and is no
+    /// help to validate a stored one.
+    fn second_level(&self, question: &Question<'_>) -> Option<&Level> {
+        let Question { fields, content, is_for_all, .. } = question;
+        let is_conditional = [IF_NONE_MATCH, IF_MODIFIED_SINCE].iter().any(|name| fields.contains_key(name));
+        let may_have = *is_for_all && content.is_none() && !is_conditional && !self.is_error_page;
+        self.proxy.second_level.as_deref().filter(|_| may_have)
+    }
+
+    async fn ask_second_level(&self, level: &Level, client: &Parts) -> Option<Response<ResponseBody>> {
+        let wanted = Wanted { key: self.key.as_bytes(), address: self.key.address(), fields: &client.headers };
+        let (carried, body) = level.ask(wanted).await?;
+        let mut response = Response::new(ResponseBody::from(body));
+        *response.status_mut() = carried.status;
+        response.headers_mut().clone_from(&carried.fields);
+        if let Some(length) = carried.length {
+            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        response.headers_mut().insert(AGE, HeaderValue::from(carried.age_seconds(SystemTime::now())));
+        response.extensions_mut().insert(Giver("second-level"));
+        response.extensions_mut().insert(carried);
+        Some(response)
     }
 
     /// Fields of interim responses that are removed for the client.

@@ -41,6 +41,7 @@ use hyper::body::Incoming;
 use super::body::Body;
 use super::origin::{Origins, ProxyError, RequestBody, asked_protocol};
 use super::peers::Peers;
+use super::second_level::Level;
 use super::shared::Shared;
 use super::{NAME, reply, tls};
 use crate::key::CacheKey;
@@ -61,6 +62,7 @@ pub(crate) struct Proxy {
     /// Other nodes, and the purge log that says what may be taken from them.
     peers: Option<Arc<Peers>>,
     fleet: Option<Arc<Fleet>>,
+    second_level: Option<Arc<Level>>,
     /// The line of `Strict-Transport-Security`, for clients that use HTTPS.
     hsts_line: Option<String>,
 }
@@ -85,7 +87,20 @@ impl Proxy {
             hsts.and_then(|value| Some(format!("{STRICT_TRANSPORT_SECURITY}: {}\r\n", value.to_str().ok()?)));
         let (site, settings, pages) = (Arc::clone(site), Arc::new(settings), Arc::clone(&shared.pages));
         let (peers, fleet) = (shared.peers.clone(), shared.fleet.clone());
-        Self { site, settings, error_page_settings, policy, origins, pages, looked_at, peers, fleet, hsts_line }
+        let second_level = shared.second_level.clone();
+        Self {
+            site,
+            settings,
+            error_page_settings,
+            policy,
+            origins,
+            pages,
+            looked_at,
+            peers,
+            fleet,
+            second_level,
+            hsts_line,
+        }
     }
 
     /// The origins, with their connections.

@@ -139,11 +139,18 @@ pub(crate) async fn purge(shared: &Arc<Shared>, purge_request: PurgeRequest) -> 
 impl Shared {
     /// Notes what a line of the fleet's log covers at this node.
     pub(super) fn note(&self, purge_request: &PurgeRequest, line: &Line, notes: &mut Notes) {
+        notes.add(line, self.targets_here(purge_request).iter().flat_map(Target::covers));
+    }
+
+    /// The same for a line of before the notes began. False: no earlier line is of use.
+    pub(super) fn note_earlier(&self, purge_request: &PurgeRequest, line: &Line, notes: &mut Notes) -> bool {
+        notes.add_earlier(line, self.targets_here(purge_request).iter().flat_map(Target::covers))
+    }
+
+    /// The targets at this node. A subject of another node's site covers nothing here.
+    fn targets_here(&self, purge_request: &PurgeRequest) -> Vec<Target> {
         let scope = Scope::of(&self.config, &self.by_host);
-        // A subject of another node's site covers nothing here.
-        let targets: Vec<Target> =
-            purge_request.subjects.iter().filter_map(|subject| Target::of(&scope, subject).ok()).collect();
-        notes.add(line, targets.iter().flat_map(Target::covers));
+        purge_request.subjects.iter().filter_map(|subject| Target::of(&scope, subject).ok()).collect()
     }
 
     /// Carries out a purge request at this node. It may wait for locks.
