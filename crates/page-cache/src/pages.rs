@@ -152,6 +152,20 @@ impl Pages {
         terms
     }
 
+    /// From now on, `told` learns of each whole response that the upstream has made and that was stored. It is called on the thread that
+    /// stores, and must not wait. Only the first call counts.
+    pub fn tell_of_stored(&self, told: impl Fn(Kept<'_>) + Send + Sync + 'static) {
+        // The first listener stays.
+        let _ = self.listener.0.set(Box::new(told));
+    }
+
+    /// Tells of a response that was stored under `kept_key`.
+    pub(crate) fn tell(&self, key: &[u8], kept_key: &[u8], answer: &Answer) {
+        if let Some(told) = self.listener.0.get() {
+            told(Kept { key, kept_key, variant: answer.variant.as_ref() });
+        }
+    }
+
     /// From now on, no response that arrived up to this time (in milliseconds since 1970) is sent stale while it is revalidated.
     pub fn soften_before(&self, time_ms: u64) {
         self.softened_before_ms.fetch_max(time_ms, Ordering::SeqCst);

@@ -25,11 +25,12 @@ fn a_purge_of_each_kind_covers_what_is_shared() {
             maker.share(&target);
             let before = origin.asked().len();
             maker.purge_and_wait(&format!("{{{subject}{soft}}}"));
-            for node in [&maker, &other] {
+            for node in [&other, &maker] {
+                // It may be shared, if the other node has made it since.
                 let reply = node.server.get(&target);
-                assert!(!is_shared(&reply) && !reply.is_hit(), "{subject}{soft}: {reply:?}");
+                let is_new = reply.text().parse::<usize>().unwrap() > before;
+                assert!(is_new && !reply.is_hit(), "{subject}{soft}: {reply:?}");
             }
-            assert_eq!(origin.asked().len(), before + 2);
             maker.purge_and_wait(&format!(r#"{{"url": "http://test{target}"}}"#));
         }
     }
