@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use eyewall_fleet_redis::{RedisUrl, Settings};
+use eyewall_fleet_redis::Settings;
 use eyewall_second_level as second_level;
 
 use crate::AgentSettings;
@@ -84,11 +84,6 @@ pub enum OptionsError {
         /// What it may be.
         range: &'static str,
     },
-    /// Objects can't be shared there.
-    #[error(
-        "objects can be shared on servers at redis://, rediss:// or redis+unix:// addresses, not through Sentinel or on a cluster"
-    )]
-    NoSecondLevel,
     /// A file can't be read.
     #[error("can't read {}: {source}", path.display())]
     File {
@@ -138,10 +133,6 @@ impl Options {
             takes_foreign: self.second_level_size.is_some(),
             peer_url: None,
         };
-        let is_found = |url: &RedisUrl| url.as_str().contains("+sentinel:") || url.as_str().contains("+cluster:");
-        if self.second_level_size.is_some() && node.servers.iter().any(is_found) {
-            return Err(OptionsError::NoSecondLevel);
-        }
         let second_level = self.second_level_size.map(|size| second_level(&node, size));
         Ok(AgentSettings { node, second_level })
     }
@@ -151,8 +142,9 @@ impl Options {
 fn second_level(node: &Settings, size: u64) -> second_level::Settings {
     second_level::Settings {
         backend: second_level::Backend::Redis(second_level::RedisSettings {
-            servers: node.servers.iter().map(ToString::to_string).collect(),
+            servers: node.servers.clone(),
             password: node.password.clone(),
+            sentinel_password: node.sentinel_password.clone(),
             authority: node.authority.clone(),
             name: node.name.clone(),
             size,
@@ -181,10 +173,6 @@ mod tests {
             (Options { name: "a b".to_owned(), ..good() }, "not a name"),
             (Options { node: Some(String::new()), ..good() }, "not a name"),
             (Options { max_blind: Duration::ZERO, ..good() }, "1s to 24h"),
-            (
-                Options { redis: vec!["redis+sentinel://a/m".to_owned()], second_level_size: Some(1), ..good() },
-                "not through Sentinel",
-            ),
             (Options { lines: 1, ..good() }, "lines is out of range"),
             (Options { min_replicas: 17, ..good() }, "0 to 16"),
             (Options { password_file: Some("/nowhere/x".into()), ..good() }, "can't read /nowhere/x"),
