@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use eyewall_fleet_redis::RedisUrl;
+use eyewall_tls::IdentityFiles;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -91,10 +92,29 @@ pub struct Fleet {
     pub peer_listen: Option<Spanned<SocketAddr>>,
     /// The address by which other nodes know this one. All nodes write it in the same way.
     ///
-    /// Default: `http://` with `peer_listen`
+    /// Default: `http://` with `peer_listen`; `https://` with `peer_cert_file`
     ///
     /// Example: `"http://10.0.0.1:8443"`
     pub peer_url: Option<PeerUrl>,
+    /// The certificate of this node in PEM, for the host of its address, then those that vouch for it. With it, the node answers other nodes
+    /// by TLS alone. Eyewall reads a renewed file again.
+    ///
+    /// Default: none: clear text
+    ///
+    /// Example: `"/etc/eyewall/node.pem"`
+    pub peer_cert_file: Option<Spanned<PathBuf>>,
+    /// The key of this certificate, in PEM.
+    ///
+    /// Default: the file of `peer_cert_file`
+    ///
+    /// Example: `"/etc/eyewall/node.key"`
+    pub peer_key_file: Option<Spanned<PathBuf>>,
+    /// Certificates of the authorities that vouch for nodes with `https://`, in PEM.
+    ///
+    /// Default: those of the system
+    ///
+    /// Example: `"/etc/eyewall/fleet-ca.pem"`
+    pub peer_ca_file: Option<Spanned<PathBuf>>,
     /// A file with the key by which nodes sign what they ask each other, of 32 characters or more. Required with `peers`.
     ///
     /// Default: none
@@ -125,10 +145,22 @@ impl Default for Fleet {
             peers: None,
             peer_listen: None,
             peer_url: None,
+            peer_cert_file: None,
+            peer_key_file: None,
+            peer_ca_file: None,
             key_file: None,
             peer_keep: Period(Duration::from_mins(1)),
             second_level: None,
         }
+    }
+}
+
+impl Fleet {
+    /// The files of this node's certificate; `None` without one.
+    pub(crate) fn peer_identity(&self) -> Option<IdentityFiles> {
+        let certificate = self.peer_cert_file.as_ref()?.get_ref().clone();
+        let key = self.peer_key_file.as_ref().map_or_else(|| certificate.clone(), |key| key.get_ref().clone());
+        Some(IdentityFiles { certificate, key, ocsp: None })
     }
 }
 
@@ -141,9 +173,21 @@ pub enum PeerList {
     Found,
 }
 
-/// The address of a node for other nodes: `http://`, a host and a port.
+/// The address of a node for other nodes: `http://` or `https://`, a host and a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerUrl(String);
+
+impl PeerUrl {
+    /// Whether the node has TLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.0.starts_with("https:")
+    }
+
+    /// Its host and port.
+    fn authority(&self) -> &str {
+        self.0.split_once("//").map_or("", |(_, authority)| authority)
+    }
+}
 
 impl FromStr for PeerUrl {
     type Err = String;
@@ -151,12 +195,15 @@ impl FromStr for PeerUrl {
     fn from_str(text: &str) -> Result<Self, String> {
         let uri = text.parse::<http::Uri>().ok();
         let is_bare = |uri: &http::Uri| {
-            uri.scheme_str() == Some("http") && uri.port().is_some() && uri.path() == "/" && uri.query().is_none()
+            let has_scheme = matches!(uri.scheme_str(), Some("http" | "https"));
+            has_scheme && uri.port().is_some() && uri.path() == "/" && uri.query().is_none()
         };
-        let authority = uri.filter(is_bare).and_then(|uri| Some(uri.authority()?.as_str().to_ascii_lowercase()));
-        let authority = authority.filter(|authority| !authority.contains('@'));
+        let parts = uri.filter(is_bare).and_then(|uri| {
+            let authority = uri.authority()?.as_str().to_ascii_lowercase();
+            (!authority.contains('@')).then(|| format!("{}://{authority}", uri.scheme_str().unwrap_or_default()))
+        });
         let wrong = || format!("`{text}` is not the address of a node; give one such as http://10.0.0.1:8443");
-        authority.map(|authority| Self(format!("http://{authority}"))).ok_or_else(wrong)
+        parts.map(Self).ok_or_else(wrong)
     }
 }
 
@@ -281,7 +328,9 @@ fn check_peers(found: &Spanned<Fleet>, faults: &mut Vec<Fault>) {
         file(path, "the key of the fleet", faults);
     }
     let Some(peers) = &fleet.peers else {
-        for span in [fleet.peer_listen.as_ref().map(Spanned::span), fleet.key_file.as_ref().map(Spanned::span)] {
+        let files = [&fleet.key_file, &fleet.peer_cert_file, &fleet.peer_key_file, &fleet.peer_ca_file];
+        let files = files.into_iter().map(|file| file.as_ref().map(Spanned::span));
+        for span in files.chain([fleet.peer_listen.as_ref().map(Spanned::span)]) {
             let message = "this key of [fleet] has no effect without `peers`";
             faults.extend(span.map(|span| Fault::absence(span, message, "give `peers`, or remove the key")));
         }
@@ -302,6 +351,55 @@ fn check_peers(found: &Spanned<Fleet>, faults: &mut Vec<Fault>) {
         let hint = "give `key_file`; `openssl rand -hex 32` makes a key, which all nodes share";
         faults.push(Fault::absence(peers.span(), "`peers` needs a key", hint));
     }
+    check_peer_tls(fleet, peers, faults);
+}
+
+/// Reports the mistakes of TLS between nodes.
+fn check_peer_tls(fleet: &Fleet, peers: &Spanned<PeerList>, faults: &mut Vec<Fault>) {
+    for (path, what) in [
+        (&fleet.peer_cert_file, "the certificate for peers"),
+        (&fleet.peer_key_file, "the key of the certificate for peers"),
+        (&fleet.peer_ca_file, "the certificates of the peers' authorities"),
+    ] {
+        if let Some(path) = path {
+            file(path, what, faults);
+        }
+    }
+    let known = if let PeerList::Known(urls) = peers.get_ref() { urls.as_slice() } else { &[] };
+    let is_found = *peers.get_ref() == PeerList::Found;
+    if let Some(path) = fleet.peer_ca_file.as_ref().filter(|_| !is_found && !known.iter().any(PeerUrl::is_secure)) {
+        let hint = "use https:// in `peers`, or remove the key";
+        faults.push(Fault::absence(path.span(), "`peer_ca_file` of [fleet] has no effect without TLS", hint));
+    }
+    let (listen, url) = (&fleet.peer_listen, fleet.peer_url.as_ref());
+    let Some(certificate) = &fleet.peer_cert_file else {
+        if let Some(path) = &fleet.peer_key_file {
+            let hint = "give `peer_cert_file`, or remove the key";
+            faults.push(Fault::absence(
+                path.span(),
+                "`peer_key_file` of [fleet] has no effect without its certificate",
+                hint,
+            ));
+        }
+        if let Some(listen) = listen.as_ref().filter(|_| url.is_some_and(PeerUrl::is_secure)) {
+            let hint = "give `peer_cert_file`, or http:// in `peer_url`";
+            faults.push(Fault::absence(
+                listen.span(),
+                "`peer_url` is https://, and this node has no certificate",
+                hint,
+            ));
+        }
+        return;
+    };
+    if url.is_some_and(|url| !url.is_secure()) {
+        let hint = "write https:// in `peer_url`, or remove `peer_cert_file`";
+        faults.push(Fault::absence(certificate.span(), "`peer_url` is http://, and this node has TLS", hint));
+    }
+    let own = url.map(|url| url.authority().to_owned()).or_else(|| Some(listen.as_ref()?.get_ref().to_string()));
+    if known.iter().any(|url| !url.is_secure() && own.as_deref() == Some(url.authority())) {
+        let hint = "write https:// there, at all nodes";
+        faults.push(Fault::absence(peers.span(), "`peers` names this node by http://, and it has TLS", hint));
+    }
 }
 
 #[cfg(test)]
@@ -311,6 +409,39 @@ mod tests {
     fn mistakes(fleet: &str) -> Vec<String> {
         let text = format!("[[site]]\norigins = [\"http://a\"]\n[fleet]\n{fleet}");
         parse(&text).err().unwrap_or_default().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn mistakes_of_tls_between_nodes_have_hints() {
+        let (cert, key, ca) = (
+            r#"peer_cert_file = "/etc/hostname""#,
+            r#"peer_key_file = "/etc/hostname""#,
+            r#"peer_ca_file = "/etc/hostname""#,
+        );
+        let own = |scheme| format!("peer_url = \"{scheme}://a:1\"");
+        let none = String::new();
+        for (peers, fleet, url, words) in [
+            ("[]", key, none.clone(), "without its certificate"),
+            ("[]", ca, none.clone(), "no effect without TLS"),
+            ("[\"http://b:1\"]", ca, none.clone(), "no effect without TLS"),
+            ("\"redis\"", cert, own("http"), "this node has TLS"),
+            ("\"redis\"", "", own("https"), "has no certificate"),
+            ("[\"http://A:1\", \"https://b:1\"]", cert, own("https"), "names this node by http"),
+            ("[\"http://10.0.0.1:1\"]", cert, none.clone(), "names this node by http"),
+            ("\"redis\"", r#"peer_cert_file = "/nowhere/x""#, none.clone(), "the certificate for peers"),
+            ("\"redis\"", ca, none.clone(), ""),
+            ("[\"http://b:1\", \"https://a:1\"]", cert, own("https"), ""),
+        ] {
+            let base = "redis = [\"redis://a\"]\npeer_listen = \"10.0.0.1:1\"\nkey_file = \"/etc/hostname\"";
+            let found = mistakes(&format!("{base}\npeers = {peers}\n{fleet}\n{url}"));
+            let is_right =
+                found.iter().all(|mistake| mistake.contains(words)) && found.len() == usize::from(!words.is_empty());
+            assert!(is_right, "{peers} {fleet} {url}: {found:?}");
+        }
+        for file in [cert, key, ca] {
+            let found = mistakes(&format!("redis = [\"redis://a\"]\n{file}"));
+            assert!(found.len() == 1 && found[0].contains("no effect without `peers`"), "{found:?}");
+        }
     }
 
     #[test]
@@ -333,7 +464,7 @@ mod tests {
                 "redis = [\"redis://a\"]\npeers = []\npeer_listen = \"0.0.0.0:1\"\nkey_file = \"/etc/hostname\"",
                 "by its `peer_listen`",
             ),
-            ("redis = [\"redis://a\"]\npeers = [\"https://a:1\"]", "not the address of a node"),
+            ("redis = [\"redis://a\"]\npeers = [\"ftp://a:1\"]", "not the address of a node"),
             ("redis = [\"redis://a\"]\npeers = \"all\"", "a list of addresses"),
             ("redis = [\"redis://a\"]\nca_file = \"/etc/hostname\"", "no effect without TLS"),
         ] {

@@ -142,6 +142,9 @@ fn needs(config: &Config) -> Vec<Need> {
             ("fleet.sentinel_password_file", &fleet.sentinel_password_file),
             ("fleet.ca_file", &fleet.ca_file),
             ("fleet.key_file", &fleet.key_file),
+            ("fleet.peer_cert_file", &fleet.peer_cert_file),
+            ("fleet.peer_key_file", &fleet.peer_key_file),
+            ("fleet.peer_ca_file", &fleet.peer_ca_file),
         ];
         for (setting, path) in files {
             needs.extend(path.as_ref().map(|path| Need::file(setting, path.get_ref(), Access::Read)));

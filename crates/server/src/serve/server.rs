@@ -188,7 +188,7 @@ impl Builder {
         // The node writes its own purges to the log, not to the outbox. A program that has this server inside purges through the outbox.
         let programs = cache;
         let cache = if fleet.is_some() { programs.for_node() } else { programs.clone() };
-        let (peers, mut peers_threads) = Peers::bind(&config, fleet.as_ref().map(|(fleet, _)| fleet))?.unzip();
+        let (peers, mut peers_threads) = Peers::bind(&config, fleet.as_ref().map(|(fleet, _)| fleet), &clock)?.unzip();
         let mut shared = Shared::new(config, &cache, clock)?;
         (shared.peers, shared.fleet) = (peers.clone(), fleet.as_ref().map(|(fleet, _)| Arc::clone(fleet)));
         let second_level = Level::start(&mut shared)?;

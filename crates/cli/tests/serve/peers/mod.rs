@@ -2,6 +2,7 @@
 
 mod home_fails;
 mod made_once;
+mod over_tls;
 mod purged;
 mod refused;
 mod soak;

@@ -142,18 +142,30 @@ impl Connector {
         tls: &TlsConnector,
     ) -> Result<Stream, BoxError> {
         let address = Uri::builder().scheme(scheme.clone()).authority(authority.clone()).path_and_query("/").build()?;
-        let mut tcp = self.tcp.clone();
-        poll_fn(|context| tcp.poll_ready(context)).await?;
-        let stream = tcp.call(address).await?.into_inner();
-        if *scheme != Scheme::HTTPS {
-            return Ok(Stream::Tcp(stream));
-        }
-        let name = match &self.name {
-            Some(name) => name.clone(),
-            None => ServerName::try_from(authority.host().trim_matches(['[', ']']).to_owned())?,
-        };
-        Ok(Stream::Tls(Box::new(tls.connect(name, stream).await?)))
+        open(self.tcp.clone(), address, tls, self.name.clone()).await
     }
+}
+
+/// Opens a TCP connection to the host of an address, and for `https` TLS over it. Its certificate must be for `name`, or for the host
+/// without one.
+pub(crate) async fn open(
+    mut tcp: HttpConnector,
+    address: Uri,
+    tls: &TlsConnector,
+    name: Option<ServerName<'static>>,
+) -> Result<Stream, BoxError> {
+    let host = address.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let is_secure = address.scheme() == Some(&Scheme::HTTPS);
+    poll_fn(|context| tcp.poll_ready(context)).await?;
+    let stream = tcp.call(address).await?.into_inner();
+    if !is_secure {
+        return Ok(Stream::Tcp(stream));
+    }
+    let name = match name {
+        Some(name) => name,
+        None => ServerName::try_from(host)?,
+    };
+    Ok(Stream::Tls(Box::new(tls.connect(name, stream).await?)))
 }
 
 /// A connection to a Unix socket fails at once if the socket's queue is full, so this repeats it.

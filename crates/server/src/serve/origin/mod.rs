@@ -36,11 +36,14 @@ mod tls;
 mod tunnel;
 
 pub(crate) use body_rate::BodyRate;
+pub(crate) use connector::open;
 pub(crate) use error::{BUSY, ProxyError};
 pub(crate) use forwarded::ClientInfo;
 pub(crate) use http2::ResponseBody;
 pub(crate) use origins::Origins;
 pub(crate) use request::{BodyLimits, OriginRequest, RequestBody};
 pub(crate) use site::{OriginSite, Settings};
+pub(crate) use stream::Stream;
 pub use tls::TlsError;
+pub(crate) use tls::client_config;
 pub(crate) use tunnel::{ClientSide, asked_protocol};

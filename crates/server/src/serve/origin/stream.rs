@@ -1,4 +1,4 @@
-//! The stream of a connection to an origin.
+//! The stream of a connection to an origin, or to another node of a fleet.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
 /// Bytes to and from an origin.
-pub(super) enum Stream {
+pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
     Tls(Box<TlsStream<TcpStream>>),

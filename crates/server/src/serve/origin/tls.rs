@@ -1,4 +1,4 @@
-//! TLS to origins, and the trusted certificates.
+//! TLS to origins and to other nodes of a fleet, and the trusted certificates.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub enum TlsError {
 
 /// Trusts only the authorities of `ca_file`, or those of the system without one. Without `is_needed`, for origins with http
 /// only, it reads no file and trusts none.
-pub(super) fn client_config(is_needed: bool, ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, TlsError> {
+pub(crate) fn client_config(is_needed: bool, ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, TlsError> {
     let mut roots = RootCertStore::empty();
     match ca_file {
         Some(path) => add_file(&mut roots, path)?,

@@ -20,11 +20,13 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use super::Peers;
 use super::question::{PageQuestion, QUESTION_BYTES_MAX, Question};
+use super::tls::Acceptor;
 use crate::serve::origin::ResponseBody;
 use crate::serve::reload::Reloader;
 use crate::serve::service::Service;
@@ -60,7 +62,7 @@ pub(super) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
 }
 
 /// Answers until the runtime ends.
-pub(super) async fn listen(listener: TcpListener, peers: Arc<Peers>, reloader: Arc<Reloader>) {
+pub(super) async fn listen(listener: TcpListener, tls: Option<Acceptor>, peers: Arc<Peers>, reloader: Arc<Reloader>) {
     let door = Arc::new(Door { peers, reloader, service: Mutex::default() });
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
@@ -75,22 +77,30 @@ pub(super) async fn listen(listener: TcpListener, peers: Arc<Peers>, reloader: A
         };
         // Without it, a sign of life and the head after it wait for each other.
         let _ = stream.set_nodelay(true);
-        let door = Arc::clone(&door);
+        let (door, tls) = (Arc::clone(&door), tls.clone());
         tokio::spawn(async move {
             let _place = place;
-            let service = service_fn(move |request| {
-                let door = Arc::clone(&door);
-                async move { Ok::<_, Infallible>(door.answer(request).await) }
-            });
-            let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-            // Its errors are those of the other node.
-            let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+            let Some(tls) = tls else { return door.converse(stream).await };
+            if let Some(stream) = tls.accept(stream).await {
+                door.converse(stream).await;
+            }
         });
     }
 }
 
 impl Door {
+    /// Answers the requests of a connection.
+    async fn converse(self: Arc<Self>, stream: impl AsyncRead + AsyncWrite + Unpin) {
+        let service = service_fn(move |request| {
+            let door = Arc::clone(&self);
+            async move { Ok::<_, Infallible>(door.answer(request).await) }
+        });
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+        // Its errors are those of the other node.
+        let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+    }
+
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Answer> {
         if request.method() != Method::POST || request.uri().path() != PATH {
             return refused(StatusCode::NOT_FOUND, "this listener is for nodes of the fleet");

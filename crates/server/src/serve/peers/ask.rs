@@ -11,18 +11,16 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client as Pool;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::task::JoinHandle;
 
 use super::members::Member;
 use super::question::{PageQuestion, Question};
 use super::sign::SIGNATURE;
+use super::tls::Connector;
 use super::{Peers, answer};
 use crate::serve::origin::ResponseBody;
 
-/// The timeout of a connection's beginning.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest wait for a sign of life.
 const LIFE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The same for a question that asks for nothing else.
@@ -35,7 +33,7 @@ const POOL_IDLE: Duration = Duration::from_secs(30);
 const WORDS_MAX: usize = 300;
 
 /// The connections to other nodes.
-pub(super) struct Client(Pool<HttpConnector, Full<Bytes>>);
+pub(super) struct Client(Pool<Connector, Full<Bytes>>);
 
 /// The answer of another node.
 pub(crate) struct Made {
@@ -67,10 +65,7 @@ pub(crate) enum PeerError {
 }
 
 impl Client {
-    pub(super) fn new() -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        connector.set_nodelay(true);
+    pub(super) fn new(connector: Connector) -> Self {
         let mut builder = Pool::builder(TokioExecutor::new());
         builder.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE).retry_canceled_requests(true);
         Self(builder.build(connector))

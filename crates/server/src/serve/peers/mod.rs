@@ -16,6 +16,7 @@ mod ask;
 mod members;
 mod question;
 mod sign;
+mod tls;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use eyewall_fleet_redis::Fleet;
 use eyewall_page_cache::recent_keys::RecentKeys;
+use eyewall_tls::clock::Clock;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use tokio::runtime::{Handle, Runtime};
@@ -31,6 +33,7 @@ use toml::Spanned;
 
 use super::error::Error;
 use super::reload::Reloader;
+use super::tls::Upkeep;
 use crate::config::Config;
 use crate::config::fleet::PeerList;
 use ask::Client;
@@ -70,6 +73,8 @@ pub(crate) struct Peers {
 pub(crate) struct PeersThreads {
     runtime: Option<Runtime>,
     listener: Option<TcpListener>,
+    /// With TLS. The second part looks after the certificate.
+    tls: Option<(tls::Acceptor, Upkeep)>,
 }
 
 /// A peer, for operators.
@@ -85,10 +90,11 @@ impl Peers {
     /// Binds the listener for nodes. `None`: the configuration has no peers.
     ///
     /// # Errors
-    /// [`Error::Peers`], and [`Error::Start`] if the system gives no threads.
+    /// [`Error::Peers`], [`Error::Start`] if the system gives no threads, and those of certificates.
     pub(crate) fn bind(
         config: &Config,
         fleet: Option<&Arc<Fleet>>,
+        clock: &Arc<dyn Clock>,
     ) -> Result<Option<(Arc<Self>, PeersThreads)>, Error> {
         let Some((table, fleet)) = config.fleet.as_ref().map(Spanned::get_ref).zip(fleet) else { return Ok(None) };
         let (Some(peers), Some(address), Some(key)) = (&table.peers, &table.peer_listen, &table.key_file) else {
@@ -98,9 +104,11 @@ impl Peers {
         let address: SocketAddr = *address.get_ref();
         let path = key.get_ref();
         let key = Key::read(path).map_err(wrong(format!("use the key in {}", path.display())))?;
+        let tls = tls::Acceptor::start(table, clock)?;
         let listener = answer::bind(address).map_err(wrong(format!("listen on {address} for peers")))?;
         let bound = listener.local_addr().map_err(Error::Start)?;
-        let url = table.peer_url.as_ref().map_or_else(|| format!("http://{bound}"), ToString::to_string);
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = table.peer_url.as_ref().map_or_else(|| format!("{scheme}://{bound}"), ToString::to_string);
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime =
             builder.worker_threads(THREADS).thread_name("peers").enable_all().build().map_err(Error::Start)?;
@@ -118,10 +126,10 @@ impl Peers {
             delays: Delays::new(),
             asked: RecentKeys::new(Some(HOT_FOR)),
             keep: table.peer_keep.0,
-            client: Client::new(),
+            client: Client::new(tls::Connector::new(table)?),
             fleet: Arc::clone(fleet),
         });
-        Ok(Some((peers, PeersThreads { runtime: Some(runtime), listener: Some(listener) })))
+        Ok(Some((peers, PeersThreads { runtime: Some(runtime), listener: Some(listener), tls })))
     }
 
     /// The address by which other nodes know this one.
@@ -210,7 +218,8 @@ impl PeersThreads {
         if let (Some(runtime), Some(listener)) = (&threads.runtime, threads.listener.take()) {
             let _context = runtime.enter();
             let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Start)?;
-            runtime.spawn(answer::listen(listener, Arc::clone(peers), Arc::clone(reloader)));
+            let tls = threads.tls.as_ref().map(|(acceptor, _)| acceptor.clone());
+            runtime.spawn(answer::listen(listener, tls, Arc::clone(peers), Arc::clone(reloader)));
             runtime.spawn(ask::look_after(Arc::clone(peers)));
         }
         Ok(())

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use eyewall_tls::acme::{Acme, Challenges};
 use eyewall_tls::clock::Clock;
-use eyewall_tls::{Certificates, HostFiles, Identity, IdentityFiles, Tickets, Watched, server_config};
+use eyewall_tls::{Certificates, HostFiles, Identity, IdentityFiles, MinimumVersion, Tickets, Watched, server_config};
 use rustls::ServerConfig;
 use toml::Spanned;
 
@@ -26,7 +26,7 @@ use crate::config::site::Site;
 use crate::config::tls::{ServerTls, SiteTls};
 use crate::config::{self, Config};
 pub(crate) use status::CertificateStatus;
-use upkeep::Upkeep;
+pub(crate) use upkeep::Upkeep;
 
 /// All that handshakes need, and the threads that keep it up. Dropping it ends them.
 pub(crate) struct Tls {
@@ -72,14 +72,9 @@ impl Tls {
         for site in sites() {
             warn_of_hosts(site, &watched);
         }
-        for (files, identity) in watched.identities() {
-            upkeep::warn_of(files, identity, clock.now());
-        }
-        let certificates = Arc::new(Certificates::new(acme.as_ref().map(|acme| Arc::clone(acme.challenges()))));
-        watched.publish(&certificates);
-        let config = server_config(Arc::clone(&certificates), Arc::clone(&tickets), settings.version_min.into())?;
-        let upkeep = Upkeep::start(watched, own, Arc::clone(&certificates), tickets, Arc::clone(clock))?;
         let challenges = acme.as_ref().map(|acme| Arc::clone(acme.challenges()));
+        let certificates = Arc::new(Certificates::new(challenges.clone()));
+        let (config, upkeep) = begin(watched, own, &certificates, tickets, settings.version_min.into(), clock)?;
         let threads = Mutex::new(Some(Threads { upkeep, acme }));
         Ok(Some(Self { config, certificates, challenges, files, threads }))
     }
@@ -99,6 +94,27 @@ impl Tls {
     fn threads(&self) -> MutexGuard<'_, Option<Threads>> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Begins to use these certificates, and to keep them up. The operator renews the `own` ones.
+///
+/// # Errors
+/// The library refuses our settings, or the system gives no thread.
+pub(crate) fn begin(
+    watched: Watched,
+    own: Vec<IdentityFiles>,
+    certificates: &Arc<Certificates>,
+    tickets: Arc<Tickets>,
+    minimum: MinimumVersion,
+    clock: &Arc<dyn Clock>,
+) -> Result<(Arc<ServerConfig>, Upkeep), Error> {
+    for (files, identity) in watched.identities() {
+        upkeep::warn_of(files, identity, clock.now());
+    }
+    watched.publish(certificates);
+    let config = server_config(Arc::clone(certificates), Arc::clone(&tickets), minimum)?;
+    let upkeep = Upkeep::start(watched, own, Arc::clone(certificates), tickets, Arc::clone(clock))?;
+    Ok((config, upkeep))
 }
 
 /// Whether two configurations need the same certificates, by the same way.

@@ -17,7 +17,7 @@ const TELL_EVERY: Duration = Duration::from_hours(24);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The thread. Dropping this ends it.
-pub(super) struct Upkeep {
+pub(crate) struct Upkeep {
     kept: Arc<Mutex<Kept>>,
     /// Nothing is sent on it: dropping it ends the thread.
     stop: Option<Sender<()>>,
