@@ -5,6 +5,9 @@
 //! to the second of each. So 1/n of the keys move, and no others.
 //!
 //! A home that is busy is passed over: it has more requests under way than [`LOAD`] times the mean. The next node by score is asked then.
+//!
+//! A node that is the home never passes itself over. So a node asks only nodes with a higher score for the key than its own, and nodes whose
+//! requests wait for each other never form a circle.
 
 /// How many times the mean load a home takes.
 const LOAD: (usize, usize) = (5, 4);
@@ -24,6 +27,8 @@ pub struct Candidate<'a> {
     pub name: &'a Name,
     /// How many requests are under way to it, as far as the one that chooses knows.
     pub load: usize,
+    /// It is the one that chooses.
+    pub is_self: bool,
 }
 
 impl Name {
@@ -42,7 +47,7 @@ pub fn choose(key: &[u8], candidates: &[Candidate<'_>]) -> Option<usize> {
         let taken = candidates.iter().enumerate().filter(|(_, candidate)| takes(candidate));
         taken.max_by_key(|(_, candidate)| score(key, candidate.name)).map(|(place, _)| place)
     };
-    best(&|candidate| candidate.load < bound).or_else(|| best(&|_| true))
+    best(&|candidate| candidate.is_self || candidate.load < bound).or_else(|| best(&|_| true))
 }
 
 /// Nodes of any version and machine have to find the same scores.
@@ -74,7 +79,7 @@ mod tests {
     }
 
     fn homes(names: &[Name]) -> Vec<&Name> {
-        let candidates: Vec<_> = names.iter().map(|name| Candidate { name, load: 0 }).collect();
+        let candidates: Vec<_> = names.iter().map(|name| Candidate { name, load: 0, is_self: false }).collect();
         let home = |key: usize| choose(format!("http://example.org/{key}").as_bytes(), &candidates).unwrap();
         (0..KEYS).map(|key| candidates[home(key)].name).collect()
     }
@@ -116,7 +121,8 @@ mod tests {
         let names = names(1..=4);
         let mut loads = [0; 4];
         for taken in 0..400 {
-            let candidates: Vec<_> = names.iter().zip(loads).map(|(name, load)| Candidate { name, load }).collect();
+            let candidate = |(name, load)| Candidate { name, load, is_self: false };
+            let candidates: Vec<_> = names.iter().zip(loads).map(candidate).collect();
             // All requests are for one key.
             loads[choose(b"hot", &candidates).unwrap()] += 1;
             let bound = ((taken + 4) * 5usize).div_ceil(16).max(LOAD_MIN);
@@ -124,5 +130,21 @@ mod tests {
         }
         assert!(loads.iter().all(|load| *load > 0), "{loads:?}");
         assert_eq!(choose(b"hot", &[]), None);
+    }
+
+    #[test]
+    fn nodes_ask_only_nodes_with_a_higher_score_however_loads_differ() {
+        let names = names(1..=5);
+        for number in 0..1000_usize {
+            let key = number.to_le_bytes();
+            let score_of = |place: usize| score(hash(&key), &names[place]);
+            for own in 0..names.len() {
+                let load = |place: usize| hash(&[own as u8, place as u8, number as u8]) as usize % 100;
+                let candidate = |(place, name)| Candidate { name, load: load(place), is_self: place == own };
+                let candidates: Vec<_> = names.iter().enumerate().map(candidate).collect();
+                let asked = choose(&key, &candidates).unwrap();
+                assert!(asked == own || score_of(asked) > score_of(own), "{number}: {own} asks {asked}");
+            }
+        }
     }
 }

@@ -84,7 +84,7 @@ impl Pages {
         for names in vary_index.name_lists() {
             let variant = Variant::of(names, request);
             if let Some(stored) = self.stored(look, key, vary_index.key_of(key, &variant), now).await {
-                return Selection::Stored(Box::new(Stored { vary: names.to_vec(), ..stored }));
+                return Selection::Stored(Box::new(Stored { vary: variant.names, ..stored }));
             }
         }
         for variant in vary_index.variants() {

@@ -1,7 +1,7 @@
 //! Questions to other nodes, and the care for the list of nodes.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use eyewall_fleet_redis::NodeState;
@@ -52,7 +52,7 @@ pub(crate) struct Alive {
 /// Why a node gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PeerError {
-    #[error("it gave no sign of life in time")]
+    #[error("it gave no sign of life, or no answer, in time")]
     Late,
     #[error("it can't be reached: {0}")]
     Unreachable(String),
@@ -87,17 +87,25 @@ impl Peers {
     /// # Errors
     /// [`PeerError`].
     pub(crate) async fn ask(&self, member: &Arc<Member>, question: PageQuestion) -> Result<Alive, PeerError> {
-        let begun = Instant::now();
+        let wait = self.delays.wait();
         let alive = self.send(member, &Question::Page(Box::new(question)), LIFE_TIMEOUT).await;
         match &alive {
-            Ok(_) => self.delays.note(begun.elapsed()),
-            Err(PeerError::Unaskable) => {}
-            Err(error) => member.fails(&error.to_string()),
+            Ok(_) => wait.answered(),
+            Err(error) => {
+                wait.failed();
+                if !matches!(error, PeerError::Unaskable) {
+                    member.fails(&error.to_string());
+                }
+            }
         }
         alive
     }
 
     async fn send(&self, member: &Member, question: &Question, timeout: Duration) -> Result<Alive, PeerError> {
+        tokio::time::timeout(timeout, self.send_patiently(member, question)).await.unwrap_or(Err(PeerError::Late))
+    }
+
+    async fn send_patiently(&self, member: &Member, question: &Question) -> Result<Alive, PeerError> {
         let question = question.encode().ok_or(PeerError::Unaskable)?;
         let requested = SystemTime::now();
         let signature = self.key.sign(&member.url, &question, requested).map_err(|_| PeerError::Unaskable)?;
@@ -105,11 +113,8 @@ impl Peers {
         let request = request.body(Full::from(question)).map_err(|_| PeerError::Unaskable)?;
         // The connections belong to the runtime of the peers, which outlives workers.
         let mut asking = Owned(self.runtime.spawn(self.client.0.request(request)));
-        let answered = match tokio::time::timeout(timeout, &mut asking.0).await {
-            Err(_) => return Err(PeerError::Late),
-            Ok(Err(_)) => return Err(PeerError::Unreachable("this server ends".to_owned())),
-            Ok(Ok(answered)) => answered,
-        };
+        let answered = (&mut asking.0).await;
+        let answered = answered.map_err(|_| PeerError::Unreachable("this server ends".to_owned()))?;
         let response = answered.map_err(|error| {
             let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
             PeerError::Unreachable(cause)
@@ -139,11 +144,19 @@ impl Peers {
 }
 
 impl Alive {
-    /// Waits for the answer.
+    /// Waits for the answer, unless the node goes down before.
     ///
     /// # Errors
-    /// [`PeerError::Broken`].
-    pub(crate) async fn answer(self) -> Result<Made, PeerError> {
+    /// [`PeerError::Broken`], [`PeerError::Late`].
+    pub(crate) async fn answer_of(self, member: &Member, timeout: Duration) -> Result<Made, PeerError> {
+        tokio::select! {
+            biased;
+            made = tokio::time::timeout(timeout, self.answer()) => made.unwrap_or(Err(PeerError::Late)),
+            () = member.down() => Err(PeerError::Late),
+        }
+    }
+
+    async fn answer(self) -> Result<Made, PeerError> {
         let Self { requested, response } = self;
         let mut body = response.into_body();
         let mut start = BytesMut::new();

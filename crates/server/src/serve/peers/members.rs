@@ -7,12 +7,14 @@
 //! ```
 //! A node that is down or unknown is the home of no key. It is asked for a sign of life all the time, so it comes back by itself.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use eyewall_fleet::home::{Candidate, Name, choose};
 use serde::Serialize;
+use tokio::sync::Notify;
 
 /// After this many failures in a row, a node is down.
 const FAILURES_MAX: usize = 2;
@@ -29,6 +31,8 @@ pub(crate) struct Member {
     /// Failures in a row.
     failures: AtomicUsize,
     load: AtomicUsize,
+    /// Notified when it goes down.
+    fell: Notify,
 }
 
 /// The state of a node.
@@ -48,7 +52,8 @@ pub(crate) struct UnderWay(Arc<Member>);
 impl Member {
     pub(super) fn new(url: &str, is_self: bool) -> Arc<Self> {
         let failures = AtomicUsize::new(if is_self { 0 } else { UNKNOWN });
-        Arc::new(Self { url: url.to_owned(), name: Name::new(url), is_self, failures, load: AtomicUsize::new(0) })
+        let (url, name, load) = (url.to_owned(), Name::new(url), AtomicUsize::new(0));
+        Arc::new(Self { url, name, is_self, failures, load, fell: Notify::new() })
     }
 
     pub(crate) fn state(&self) -> MemberState {
@@ -73,6 +78,20 @@ impl Member {
         let add = |failures: usize| if failures == UNKNOWN { None } else { Some((failures + 1).min(UNKNOWN - 1)) };
         if self.failures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) == Ok(FAILURES_MAX - 1) {
             tracing::warn!(peer = self.url, error, "a node of the fleet does not answer; others stand in for it");
+            self.fell.notify_waiters();
+        }
+    }
+
+    /// Waits until it is down.
+    pub(super) async fn down(&self) {
+        loop {
+            // Registers before the look at the state, so no change is missed.
+            let mut fell = pin!(self.fell.notified());
+            fell.as_mut().enable();
+            if self.state() == MemberState::Down {
+                return;
+            }
+            fell.await;
         }
     }
 
@@ -95,7 +114,10 @@ pub(super) fn home(members: &[Arc<Member>], key: &[u8]) -> Option<Arc<Member>> {
     let usable: Vec<&Arc<Member>> = members.iter().filter(usable).collect();
     let candidate = |member: &&Arc<Member>| (member.load.load(Ordering::Relaxed), Arc::clone(member));
     let loads: Vec<_> = usable.iter().map(candidate).collect();
-    let candidates: Vec<_> = loads.iter().map(|(load, member)| Candidate { name: &member.name, load: *load }).collect();
+    let mut candidates = Vec::with_capacity(loads.len());
+    for (load, member) in &loads {
+        candidates.push(Candidate { name: &member.name, load: *load, is_self: member.is_self });
+    }
     choose(key, &candidates).map(|place| Arc::clone(&loads[place].1))
 }
 
@@ -130,10 +152,47 @@ impl Delays {
         }
     }
 
+    /// Begins to wait for a sign of life.
+    pub(super) fn wait(&self) -> Wait<'_> {
+        Wait { delays: self, begun: Instant::now(), is_over: false }
+    }
+
     /// How long to wait for a sign of life.
     pub(super) fn hedge(&self, member: &Member) -> Duration {
         let is_up = member.state() == MemberState::Up;
         Duration::from_millis(if is_up { self.hedge.load(Ordering::Relaxed) } else { Self::HEDGE.0 })
+    }
+}
+
+/// The wait for a sign of life. If the origin answers first, it is dropped, and the sign of life would have taken longer than that. If only
+/// those that came in time counted, a hedge that is too short would never grow.
+#[derive(Debug)]
+pub(super) struct Wait<'a> {
+    delays: &'a Delays,
+    begun: Instant,
+    is_over: bool,
+}
+
+impl Wait<'_> {
+    /// The sign of life has come.
+    pub(super) fn answered(mut self) {
+        self.is_over = true;
+        self.delays.note(self.begun.elapsed());
+    }
+
+    /// There will be none.
+    pub(super) fn failed(mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        let waited = self.begun.elapsed();
+        // Before the hedge, only the client can have given up.
+        if !self.is_over && waited >= Duration::from_millis(self.delays.hedge.load(Ordering::Relaxed)) {
+            self.delays.note(waited);
+        }
     }
 }
 
@@ -161,12 +220,34 @@ mod tests {
 
     #[test]
     fn a_busy_home_is_passed_over() {
-        let members = [Member::new("http://a", true), Member::new("http://b", true)];
+        let members = ["http://a", "http://b"].map(|url| Member::new(url, false));
+        members.iter().for_each(|member| member.is_alive());
         let first = home(&members, b"key").unwrap();
         let under_way: Vec<_> = (0..20).map(|_| first.enter()).collect();
         assert_ne!(home(&members, b"key").unwrap().url, first.url);
+        let own = members.clone().map(|member| Member::new(&member.url, member.url == first.url));
+        own.iter().filter(|member| !member.is_self).for_each(|member| member.is_alive());
+        let own_home = home(&own, b"key").unwrap();
+        let _own_under_way: Vec<_> = (0..20).map(|_| own_home.enter()).collect();
+        assert_eq!(home(&own, b"key").unwrap().url, first.url, "no node passes itself over");
         drop(under_way);
         assert_eq!(home(&members, b"key").unwrap().url, first.url);
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_node_hears_that_it_is_down() {
+        let member = Member::new("http://a", false);
+        member.is_alive();
+        let waits = tokio::spawn({
+            let member = Arc::clone(&member);
+            async move { member.down().await }
+        });
+        tokio::task::yield_now().await;
+        member.fails("late");
+        assert!(!waits.is_finished());
+        member.fails("late");
+        waits.await.unwrap();
+        member.down().await;
     }
 
     #[test]
@@ -181,5 +262,24 @@ mod tests {
             delays.note(Duration::from_secs(7));
         }
         assert_eq!(delays.hedge(&member), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_wait_that_was_given_up_counts_as_at_least_the_hedge() {
+        let (delays, member) = (Delays::new(), Member::new("http://a", true));
+        for _ in 0..256 {
+            delays.note(Duration::from_millis(1));
+        }
+        for _ in 0..256 {
+            drop(delays.wait());
+        }
+        assert_eq!(delays.hedge(&member), Duration::from_millis(20), "a client that goes away at once tells nothing");
+        let origin_wins = Duration::from_millis(30);
+        for _ in 0..256 {
+            let wait =
+                Wait { delays: &delays, begun: Instant::now().checked_sub(origin_wins).unwrap(), is_over: false };
+            drop(wait);
+        }
+        assert!(delays.hedge(&member) >= origin_wins, "the next ones wait longer for the sign of life");
     }
 }

@@ -6,11 +6,11 @@
 //!   │ none                           └ nothing, refused, broken ──> the origin
 //!   └──> the origin, too: the first answer is taken
 //! ```
-//! So a home that is down or slow costs this node one request to the origin.
+//! So a home that is down or slow costs this node one request to the origin. A node that goes down after its sign of life is waited for no
+//! longer.
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use eyewall_fleet::{AsOf, Subject};
 use eyewall_page_cache::cached_body::CachedBody;
@@ -28,9 +28,6 @@ use crate::key::{CacheKey, RequestHost};
 use crate::serve::origin::{ProxyError, ResponseBody};
 use crate::serve::peers::{Made, PageQuestion, Peers};
 use crate::serve::trusted_proxies::Forwarded;
-
-/// The longest wait for the answer of a home that has given a sign of life. Its origin has its own timeouts.
-const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Fields about the client's own copy, and the host, which the question names.
 const OF_CLIENT: [http::HeaderName; 7] =
@@ -51,32 +48,45 @@ impl Inbound {
         let validators = PageQuestion::validators_of(&question.fields);
         let is_hot = peers.is_hot(self.key.as_bytes()) || !validators.is_empty();
         let asked = self.page_question(peers, &question, received, validators);
+        // After a sign of life, as long as for an origin.
+        let patience = self.proxy.origins.timeouts().head;
         let mut asking = pin!(peers.ask(&home, asked));
-        let Ok(alive) = timeout(peers.hedge(&home), &mut asking).await else {
-            let taking = async { self.take(peers, asking.await.ok()?.answer().await.ok()?, is_hot) };
+        let first = timeout(peers.hedge(&home), &mut asking).await;
+        let is_late = first.is_err();
+        let taking = async {
+            let alive = match first {
+                Ok(alive) => alive,
+                Err(_) => asking.await,
+            };
+            self.take(peers, alive.ok()?.answer_of(&home, patience).await.ok()?, is_hot)
+        };
+        if is_late {
             return self.race(taking, question).await;
-        };
-        let made = match alive {
-            Ok(alive) => timeout(ANSWER_TIMEOUT, alive.answer()).await.ok().and_then(Result::ok),
-            Err(_) => None,
-        };
-        match made.and_then(|made| self.take(peers, made, is_hot)) {
+        }
+        match taking.await {
             Some(response) => Ok(response),
             None => self.ask_origin(question).await,
         }
     }
 
-    /// The first answer of the two. That of the origin counts in any case.
+    /// The first answer of the two. If the origin fails, the other node may still have one.
     async fn race(
         &self,
         taking: impl Future<Output = Option<Response<ResponseBody>>>,
         question: Question<'_>,
     ) -> Result<Response<ResponseBody>, ProxyError> {
         let (mut taking, mut asking) = (pin!(taking), pin!(self.ask_origin(question)));
-        tokio::select! {
+        let answered = tokio::select! {
             biased;
-            Some(response) = &mut taking => Ok(response),
+            taken = &mut taking => return match taken {
+                Some(response) => Ok(response),
+                None => asking.await,
+            },
             answered = &mut asking => answered,
+        };
+        match answered {
+            Ok(response) if !response.status().is_server_error() => Ok(response),
+            failed => taking.await.map_or(failed, Ok),
         }
     }
 
