@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{Context, SHA256};
+
 use crate::config::names::HostPattern;
 use crate::config::site;
 use crate::error_pages::ErrorPages;
@@ -20,18 +22,44 @@ pub(crate) struct Site {
     pub(crate) rules: Rules,
     /// The pages that it shows in place of errors.
     pub(crate) error_pages: ErrorPages,
+    /// A hash of the settings that decide which responses are stored, under which keys.
+    settings_hash: [u8; 32],
 }
 
 impl Site {
     fn of(settings: &site::Site) -> Self {
         let (key, rules, error_pages) = (KeyRules::of(settings), Rules::of(settings), ErrorPages::of(settings));
-        Self { settings: settings.clone(), key, rules, error_pages }
+        Self { settings: settings.clone(), key, rules, error_pages, settings_hash: hash_of(settings) }
+    }
+
+    /// What two nodes of a fleet must have in common to share the response of a key: the key, and the settings of the site.
+    pub(crate) fn basis(&self, key: &[u8]) -> [u8; 32] {
+        sha256(&[&self.settings_hash, key])
     }
 
     /// The name of the site in its tags in the volume.
     pub(crate) fn name(&self) -> Option<&str> {
         self.settings.name()
     }
+}
+
+/// Leaves out what may differ from machine to machine: the ways to the origin, folders, certificates and limits.
+fn hash_of(settings: &site::Site) -> [u8; 32] {
+    let (origins, limits) = (Vec::new(), site::Site::default().limits);
+    let common = site::Site { origins, origin: None, root: None, tls: None, limits, ..settings.clone() };
+    // The other form also has the places in the file.
+    let bytes = serde_json::to_vec(&common).unwrap_or_else(|_| format!("{common:?}").into_bytes());
+    sha256(&[&bytes])
+}
+
+fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Context::new(&SHA256);
+    for part in parts {
+        hash.update(part);
+    }
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(hash.finish().as_ref());
+    bytes
 }
 
 /// All sites. A name takes precedence over a wildcard, a longer wildcard over a shorter one, and `*` comes last.
@@ -105,6 +133,24 @@ mod tests {
     fn a_site_without_hosts_is_for_all() {
         let sites = sites("[[site]]\norigins = [\"http://127.0.0.1:3000\"]");
         assert_eq!(sites.find("any.example").unwrap().key.host("any.example"), "any.example");
+    }
+
+    #[test]
+    fn nodes_share_responses_by_the_same_keys_and_settings() {
+        let basis = |text: &str, key: &[u8]| sites(&format!("[[site]]\n{text}")).find("x").unwrap().basis(key);
+        let one = basis("origins = [\"http://a\"]", b"key");
+        assert_eq!(
+            one,
+            basis("# The other machine.\n\norigins = [\"http://b\"]\norigin = { timeout = \"1s\" }", b"key")
+        );
+        assert_ne!(one, basis("origins = [\"http://a\"]", b"key2"));
+        for other in [
+            "key = { cookies = [\"lang\"] }",
+            "cache = { ttl_min = \"1s\" }",
+            "rule = [{ path = [\"/a\"], no_store = true }]",
+        ] {
+            assert_ne!(one, basis(&format!("origins = [\"http://a\"]\n{other}"), b"key"), "{other}");
+        }
     }
 
     #[test]

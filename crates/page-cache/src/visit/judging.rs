@@ -76,11 +76,11 @@ impl<U: Upstream> Visit<U> {
         (status, fields): (StatusCode, &HeaderMap),
         exchange: Exchange,
     ) -> Result<Storable, Refused> {
-        if let Some(carried) = &rules.carried {
-            return if carried.is_kept { Ok(carried.storable()) } else { Err(Refused::NotHome) };
-        }
         if rules.is_refused {
             return Err(Refused::Rule);
+        }
+        if let Some(carried) = &rules.carried {
+            return if carried.is_kept { Ok(carried.storable()) } else { Err(Refused::NotHome) };
         }
         // A HEAD renews the response to a GET. The answer to a POST is judged only if it is one to a GET.
         let request = message::Request { method: &self.method(), fields: &self.parts.headers };

@@ -203,9 +203,8 @@ impl Builder {
         let handle = Handle::new();
         let reloader = Arc::new(Reloader::new(shared, workers, self.source, supervisor));
         let upgrader = Arc::new(Upgrader::new(Arc::clone(&reloader), cache.clone(), self.successor, handle.clone()));
-        let admin = server.admin.as_ref();
         let bind = |settings: &Spanned<_>| Admin::bind(settings.get_ref(), &upgrader, &cache, inherited_admin);
-        let admin = admin.map(bind).transpose()?;
+        let admin = server.admin.as_ref().map(bind).transpose()?;
         let has_admin = admin.as_ref().is_some_and(Admin::is_inherited);
         upgrader.set_admin(admin.as_ref().map(Admin::socket).transpose().map_err(Error::Start)?);
         let place = admin.as_ref().map(Admin::place);
@@ -215,9 +214,10 @@ impl Builder {
             super::fleet::start(settings.get_ref(), fleet, peers.as_deref(), &reloader, &cache)
         };
         let fleet = config.fleet.as_ref().zip(fleet).map(follow).transpose()?;
-        PeersThreads::start(peers_threads.as_mut(), peers.as_ref(), &reloader)?;
+        let stop_peers = PeersThreads::start(peers_threads.as_mut(), peers.as_ref(), &reloader)?;
         let upkeep = Upkeep::start(store, config.cache.scrub.0)?;
-        let listening = Listening::start(beginnings, &upgrader, admin, lines.as_ref(), &handle, self.handles_signals)?;
+        let stops = (&handle, self.handles_signals, stop_peers);
+        let listening = Listening::start(beginnings, &upgrader, admin, lines.as_ref(), stops)?;
         upgrader.own_files();
         config.log_warnings();
         let server = Server {

@@ -6,6 +6,7 @@ mod over_tls;
 mod purged;
 mod refused;
 mod soak;
+mod stopped;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

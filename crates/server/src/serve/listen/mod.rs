@@ -89,7 +89,8 @@ pub(crate) struct Listening {
 
 impl Listening {
     /// Serves until `handle`, or a signal if signals are handled, asks for the end. Then requests in flight may end, until `drain_timeout`
-    /// is over or the end is requested again. When this returns, the server accepts connections.
+    /// is over or the end is requested again. When this returns, the server accepts connections. The receivers of `stop_peers` are told of
+    /// the end, too, and waited for.
     ///
     /// # Errors
     /// [`Error::Start`], if the system gives no thread, runtime or signal.
@@ -98,8 +99,7 @@ impl Listening {
         upgrader: &Arc<Upgrader>,
         admin: Option<Admin>,
         log: Option<&Lines>,
-        handle: &Handle,
-        handles_signals: bool,
+        (handle, handles_signals, stop_peers): (&Handle, bool, watch::Sender<Stop>),
     ) -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
         let (stop, told) = watch::channel(Stop::NotYet);
@@ -107,6 +107,7 @@ impl Listening {
             runtime,
             asked: Asked { signals: None, told: handle.told() },
             stop,
+            stop_peers,
             upgrader: Arc::clone(upgrader),
             connections: Arc::new(Connections::default()),
             threads: Vec::new(),
@@ -161,6 +162,8 @@ struct Running {
     runtime: Runtime,
     asked: Asked,
     stop: watch::Sender<Stop>,
+    /// For answers to other nodes.
+    stop_peers: watch::Sender<Stop>,
     upgrader: Arc<Upgrader>,
     connections: Arc<Connections>,
     threads: Vec<JoinHandle<io::Result<()>>>,
@@ -177,12 +180,12 @@ impl Running {
 
     /// Serves until the end, and waits for all workers. The error is the first that a worker had.
     fn run(self) -> Result<(), Error> {
-        let Self { runtime, mut asked, stop, upgrader, connections, threads } = self;
+        let Self { runtime, mut asked, stop, stop_peers, upgrader, connections, threads } = self;
         let ending = &upgrader.ending;
         let workers = upgrader.reloader.workers();
         runtime.block_on(async {
             tokio::select! {
-                () = end(&mut asked, stop, &upgrader) => {}
+                () = end(&mut asked, (stop, stop_peers), &upgrader) => {}
                 () = give_back(&connections, &workers.budget) => {}
                 () = recount(&workers.budget) => {}
                 () = watchdog::feed(&upgrader) => {}
@@ -266,14 +269,16 @@ async fn recount(budget: &StreamBudget) {
     }
 }
 
-/// Waits for a request to end, and then for the workers.
-async fn end(asked: &mut Asked, stop: watch::Sender<Stop>, upgrader: &Upgrader) {
+/// Waits for a request to end, and then for the workers and the answers to other nodes.
+async fn end(asked: &mut Asked, (stop, stop_peers): (watch::Sender<Stop>, watch::Sender<Stop>), upgrader: &Upgrader) {
     let mut stage = tokio::select! {
         stage = asked.next(Stop::HandedOver) => stage,
         // They end by themselves only if they can't start.
         () = stop.closed() => return,
     };
     upgrader.close();
+    let tell = |stage| [&stop, &stop_peers].map(|stop| stop.send_replace(stage));
+    let closed = || async { _ = tokio::join!(stop.closed(), stop_peers.closed()) };
     let timeout = upgrader.reloader.shared().config.server.drain_timeout.0;
     let mut over = pin!(tokio::time::sleep(timeout));
     while stage < Stop::AtOnce {
@@ -283,14 +288,14 @@ async fn end(asked: &mut Asked, stop: watch::Sender<Stop>, upgrader: &Upgrader) 
         } else if !upgrader.has_upgraded() {
             upgrader.reloader.supervisor().stopping();
         }
-        stop.send_replace(stage);
+        tell(stage);
         tokio::select! {
-            () = stop.closed() => return,
+            () = closed() => return,
             () = over.as_mut() => {
                 if stage == Stop::HandedOver {
                     // Connections without a request close now.
-                    stop.send_replace(Stop::InOrder);
-                    if tokio::time::timeout(LAST_CALL, stop.closed()).await.is_ok() {
+                    tell(Stop::InOrder);
+                    if tokio::time::timeout(LAST_CALL, closed()).await.is_ok() {
                         return;
                     }
                 }
@@ -300,5 +305,5 @@ async fn end(asked: &mut Asked, stop: watch::Sender<Stop>, upgrader: &Upgrader) 
             next = asked.next(if stage == Stop::HandedOver { Stop::InOrder } else { Stop::AtOnce }) => stage = next,
         }
     }
-    stop.send_replace(Stop::AtOnce);
+    tell(Stop::AtOnce);
 }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
@@ -22,14 +22,16 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use super::Peers;
 use super::question::{PageQuestion, QUESTION_BYTES_MAX, Question};
+use super::sign::{Claim, Key, PROOF, Refused};
 use super::tls::Acceptor;
 use crate::serve::origin::ResponseBody;
 use crate::serve::reload::Reloader;
 use crate::serve::service::Service;
+use crate::serve::stop::Stop;
 
 /// The target of all questions.
 pub(super) const PATH: &str = "/eyewall/peer/1";
@@ -39,6 +41,9 @@ const CONNECTIONS_MAX: usize = 4096;
 /// The timeout of a question's head, which also ends idle connections, and of its body.
 const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longer questions wait for one of these places before they are read: their signature is checked only then.
+const SHORT_BYTES_MAX: u64 = 16 << 10;
+const LONG_QUESTIONS_MAX: usize = 64;
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -48,6 +53,7 @@ struct Door {
     reloader: Arc<Reloader>,
     /// By the configuration in force, once it was needed.
     service: Mutex<Option<Arc<Service>>>,
+    long_questions: Semaphore,
 }
 
 /// Binds the listener. During an upgrade, both processes listen.
@@ -61,13 +67,28 @@ pub(super) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
-/// Answers until the runtime ends.
-pub(super) async fn listen(listener: TcpListener, tls: Option<Acceptor>, peers: Arc<Peers>, reloader: Arc<Reloader>) {
-    let door = Arc::new(Door { peers, reloader, service: Mutex::default() });
+/// Answers until the server stops, or hands over. Answers that are under way hold `told`, and end as those to clients do.
+pub(super) async fn listen(
+    listener: TcpListener,
+    tls: Option<Acceptor>,
+    peers: Arc<Peers>,
+    reloader: Arc<Reloader>,
+    mut told: watch::Receiver<Stop>,
+) {
+    let long_questions = Semaphore::new(LONG_QUESTIONS_MAX);
+    let door = Arc::new(Door { peers, reloader, service: Mutex::default(), long_questions });
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        let stream = match listener.accept().await {
+        let accepting = async {
+            let place = Arc::clone(&places).acquire_owned().await;
+            (place, listener.accept().await)
+        };
+        let (place, accepted) = tokio::select! {
+            biased;
+            () = reached(&mut told, Stop::HandedOver) => return,
+            accepted = accepting => accepted,
+        };
+        let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::debug!(%error, "a connection of a peer could not be accepted");
@@ -77,20 +98,26 @@ pub(super) async fn listen(listener: TcpListener, tls: Option<Acceptor>, peers: 
         };
         // Without it, a sign of life and the head after it wait for each other.
         let _ = stream.set_nodelay(true);
-        let (door, tls) = (Arc::clone(&door), tls.clone());
+        let (door, tls, told) = (Arc::clone(&door), tls.clone(), told.clone());
         tokio::spawn(async move {
             let _place = place;
-            let Some(tls) = tls else { return door.converse(stream).await };
+            let Some(tls) = tls else { return door.converse(stream, told).await };
             if let Some(stream) = tls.accept(stream).await {
-                door.converse(stream).await;
+                door.converse(stream, told).await;
             }
         });
     }
 }
 
+/// Waits for this stage.
+async fn reached(told: &mut watch::Receiver<Stop>, stage: Stop) {
+    // Without a sender, the server is over.
+    let _ = told.wait_for(|stop| *stop >= stage).await;
+}
+
 impl Door {
-    /// Answers the requests of a connection.
-    async fn converse(self: Arc<Self>, stream: impl AsyncRead + AsyncWrite + Unpin) {
+    /// Answers the requests of a connection, until the server stops or hands over.
+    async fn converse(self: Arc<Self>, stream: impl AsyncRead + AsyncWrite + Unpin, mut told: watch::Receiver<Stop>) {
         let service = service_fn(move |request| {
             let door = Arc::clone(&self);
             async move { Ok::<_, Infallible>(door.answer(request).await) }
@@ -98,7 +125,15 @@ impl Door {
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         // Its errors are those of the other node.
-        let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+        let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
+        tokio::select! {
+            _ = serving.as_mut() => return,
+            () = reached(&mut told, Stop::HandedOver) => serving.as_mut().graceful_shutdown(),
+        }
+        tokio::select! {
+            _ = serving => {}
+            () = reached(&mut told, Stop::AtOnce) => {}
+        }
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Answer> {
@@ -106,32 +141,49 @@ impl Door {
             return refused(StatusCode::NOT_FOUND, "this listener is for nodes of the fleet");
         }
         let (parts, body) = request.into_parts();
-        let collecting = Limited::new(body, QUESTION_BYTES_MAX).collect();
-        let Ok(Ok(question)) = tokio::time::timeout(BODY_TIMEOUT, collecting).await else {
+        let claim = match Claim::of(&parts.headers, SystemTime::now()) {
+            Ok(claim) => claim,
+            Err(error) => return refused(StatusCode::FORBIDDEN, &error.to_string()),
+        };
+        let Ok(Some(question)) = tokio::time::timeout(BODY_TIMEOUT, self.collect(body)).await else {
             return refused(StatusCode::BAD_REQUEST, "the question is incomplete, or too long");
         };
-        let question = question.to_bytes();
-        if let Err(error) = self.peers.key.check(&self.peers.url, &parts.headers, &question, SystemTime::now()) {
-            return refused(StatusCode::FORBIDDEN, &error.to_string());
-        }
+        let number = match self.peers.key.check(&self.peers.url, &claim, &question, SystemTime::now()) {
+            Ok(number) => number,
+            Err(Refused::Full) => return refused(StatusCode::SERVICE_UNAVAILABLE, &Refused::Full.to_string()),
+            Err(error) => return refused(StatusCode::FORBIDDEN, &error.to_string()),
+        };
         let answer = match Question::decode(&question) {
             None => return refused(StatusCode::BAD_REQUEST, "this version can't read the question"),
             Some(Question::Life) => {
                 let follows = self.peers.fleet.as_of().is_some();
                 let why = if follows { WhyNot::NotServed } else { WhyNot::DoesNotFollow };
-                Answer::Head(begin(&Envelope::Nothing(why)), None)
+                Answer::Head(self.begin(number, &Envelope::Nothing(why)), None)
             }
             // The head of the response goes out at once, as a sign of life.
-            Some(Question::Page(question)) => Answer::Making(Box::pin(self.make(*question))),
+            Some(Question::Page(question)) => Answer::Making(Box::pin(Arc::clone(&self).make(number, *question))),
         };
-        Response::new(answer)
+        let mut response = Response::new(answer);
+        response.headers_mut().extend(self.peers.key.promise(number).map(|proof| (PROOF, proof)));
+        response
     }
 
-    async fn make(self: Arc<Self>, question: PageQuestion) -> (Bytes, Option<CachedBody<ResponseBody>>) {
+    /// The bytes of a question. `None` if it is too long, or ends early.
+    async fn collect(&self, body: Incoming) -> Option<Bytes> {
+        let is_short = body.size_hint().upper().is_some_and(|length| length <= SHORT_BYTES_MAX);
+        let _place = if is_short { None } else { Some(self.long_questions.acquire().await.ok()?) };
+        Some(Limited::new(body, QUESTION_BYTES_MAX).collect().await.ok()?.to_bytes())
+    }
+
+    async fn make(self: Arc<Self>, number: u128, question: PageQuestion) -> Begun {
         match self.try_make(question).await {
-            Ok((envelope, body)) => (begin(&envelope), Some(body)),
-            Err(why) => (begin(&Envelope::Nothing(why)), None),
+            Ok((envelope, body)) => (self.begin(number, &envelope), Some(body)),
+            Err(why) => (self.begin(number, &Envelope::Nothing(why)), None),
         }
+    }
+
+    fn begin(&self, number: u128, envelope: &Envelope) -> Bytes {
+        begin(&self.peers.key, number, envelope)
     }
 
     async fn try_make(&self, question: PageQuestion) -> Result<(Envelope, CachedBody<ResponseBody>), WhyNot> {
@@ -164,11 +216,14 @@ impl Door {
     }
 }
 
-/// The bytes of an envelope. One that can't be written becomes one without a response.
-fn begin(envelope: &Envelope) -> Bytes {
+/// The bytes of an envelope, and their proof. One that can't be written becomes one without a response.
+fn begin(key: &Key, number: u128, envelope: &Envelope) -> Bytes {
     let now = SystemTime::now();
     let nothing = || Envelope::Nothing(WhyNot::NotServed).encode(now);
-    Bytes::from(envelope.encode(now).or_else(nothing).unwrap_or_default())
+    let mut bytes = envelope.encode(now).or_else(nothing).unwrap_or_default();
+    let proof = key.prove(number, &bytes);
+    bytes.extend(proof);
+    Bytes::from(bytes)
 }
 
 fn refused(status: StatusCode, words: &str) -> Response<Answer> {
@@ -177,7 +232,9 @@ fn refused(status: StatusCode, words: &str) -> Response<Answer> {
     response
 }
 
-type Making = Pin<Box<dyn Future<Output = (Bytes, Option<CachedBody<ResponseBody>>)> + Send>>;
+/// The bytes before a body, and the body.
+type Begun = (Bytes, Option<CachedBody<ResponseBody>>);
+type Making = Pin<Box<dyn Future<Output = Begun> + Send>>;
 
 /// The body of an answer: an envelope once it is made, and the body of the response.
 enum Answer {

@@ -16,9 +16,10 @@ use tokio::task::JoinHandle;
 
 use super::members::Member;
 use super::question::{PageQuestion, Question};
-use super::sign::SIGNATURE;
+use super::sign::{Key, MAC_BYTES, SIGNATURE};
 use super::tls::Connector;
 use super::{Peers, answer};
+use crate::config::fleet::PeerUrl;
 use crate::serve::origin::ResponseBody;
 
 /// The longest wait for a sign of life.
@@ -45,6 +46,9 @@ pub(crate) struct Made {
 
 /// A node that has given a sign of life.
 pub(crate) struct Alive {
+    key: Arc<Key>,
+    /// The number of the question.
+    number: u128,
     requested: SystemTime,
     response: Response<Incoming>,
 }
@@ -58,6 +62,10 @@ pub(crate) enum PeerError {
     Unreachable(String),
     #[error("it refused the question ({0}): {1}")]
     Refused(StatusCode, String),
+    #[error("it is busy")]
+    Busy,
+    #[error("what answers there doesn't have the fleet's key")]
+    Unproven,
     #[error("its answer broke off, or this version can't read it")]
     Broken,
     #[error("the question can't be asked")]
@@ -93,7 +101,7 @@ impl Peers {
             Ok(_) => wait.answered(),
             Err(error) => {
                 wait.failed();
-                if !matches!(error, PeerError::Unaskable) {
+                if !matches!(error, PeerError::Unaskable | PeerError::Busy) {
                     member.fails(&error.to_string());
                 }
             }
@@ -108,7 +116,7 @@ impl Peers {
     async fn send_patiently(&self, member: &Member, question: &Question) -> Result<Alive, PeerError> {
         let question = question.encode().ok_or(PeerError::Unaskable)?;
         let requested = SystemTime::now();
-        let signature = self.key.sign(&member.url, &question, requested).map_err(|_| PeerError::Unaskable)?;
+        let (signature, number) = self.key.sign(&member.url, &question, requested).map_err(|_| PeerError::Unaskable)?;
         let request = Request::post(format!("{}{}", member.url, answer::PATH)).header(SIGNATURE, signature);
         let request = request.body(Full::from(question)).map_err(|_| PeerError::Unaskable)?;
         // The connections belong to the runtime of the peers, which outlives workers.
@@ -119,13 +127,20 @@ impl Peers {
             let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
             PeerError::Unreachable(cause)
         })?;
+        if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+            return Err(PeerError::Busy);
+        }
         if response.status() != StatusCode::OK {
             let (status, body) = (response.status(), response.into_body());
             let words = http_body_util::Limited::new(body, WORDS_MAX).collect().await;
             let words = words.map(|words| String::from_utf8_lossy(&words.to_bytes()).trim().to_owned());
             return Err(PeerError::Refused(status, words.unwrap_or_default()));
         }
-        Ok(Alive { requested, response })
+        // Another program may have the address by now, or have named it in Redis.
+        if !self.key.promises(number, response.headers()) {
+            return Err(PeerError::Unproven);
+        }
+        Ok(Alive { key: Arc::clone(&self.key), number, requested, response })
     }
 
     /// Asks a node whether it is alive, and follows the purge log.
@@ -138,6 +153,7 @@ impl Peers {
         match made.map(|made| made.envelope) {
             Ok(Envelope::Nothing(WhyNot::DoesNotFollow)) => member.fails("it doesn't follow the purge log"),
             Ok(_) => member.is_alive(),
+            Err(PeerError::Busy) => {}
             Err(error) => member.fails(&error.to_string()),
         }
     }
@@ -157,7 +173,7 @@ impl Alive {
     }
 
     async fn answer(self) -> Result<Made, PeerError> {
-        let Self { requested, response } = self;
+        let Self { key, number, requested, response } = self;
         let mut body = response.into_body();
         let mut start = BytesMut::new();
         let mut wanted = PREFIX_BYTES;
@@ -173,10 +189,13 @@ impl Alive {
             if prefix == 0 {
                 return Err(PeerError::Broken);
             }
-            wanted += prefix;
+            wanted += prefix + MAC_BYTES;
         }
         let received = SystemTime::now();
-        let head = start.split_to(wanted);
+        let (head, proof) = (start.split_to(wanted - MAC_BYTES), start.split_to(MAC_BYTES));
+        if !key.proves(number, &head, &proof) {
+            return Err(PeerError::Unproven);
+        }
         let (envelope, _) = Envelope::decode(&head, Exchange { requested, received }).ok_or(PeerError::Broken)?;
         Ok(Made { envelope, body: ResponseBody::begun(start.freeze(), body), received })
     }
@@ -192,7 +211,8 @@ pub(super) async fn look_after(peers: Arc<Peers>) {
             && let Some(nodes) = peers.fleet.status().await.nodes
         {
             let live = nodes.into_iter().filter(|node| node.is_live && node.said.state == NodeState::Following);
-            let urls: Vec<String> = live.filter_map(|node| node.said.peer_url).collect();
+            let urls = live.filter_map(|node| node.said.peer_url?.parse::<PeerUrl>().ok());
+            let urls: Vec<String> = urls.map(|url| url.to_string()).collect();
             peers.found(&urls);
         }
         let members = peers.members.load_full();

@@ -221,12 +221,16 @@ mod tests {
     #[test]
     fn a_busy_home_is_passed_over() {
         let members = ["http://a", "http://b"].map(|url| Member::new(url, false));
-        members.iter().for_each(|member| member.is_alive());
+        for member in &members {
+            member.is_alive();
+        }
         let first = home(&members, b"key").unwrap();
         let under_way: Vec<_> = (0..20).map(|_| first.enter()).collect();
         assert_ne!(home(&members, b"key").unwrap().url, first.url);
         let own = members.clone().map(|member| Member::new(&member.url, member.url == first.url));
-        own.iter().filter(|member| !member.is_self).for_each(|member| member.is_alive());
+        for other in own.iter().filter(|member| !member.is_self) {
+            other.is_alive();
+        }
         let own_home = home(&own, b"key").unwrap();
         let _own_under_way: Vec<_> = (0..20).map(|_| own_home.enter()).collect();
         assert_eq!(home(&own, b"key").unwrap().url, first.url, "no node passes itself over");

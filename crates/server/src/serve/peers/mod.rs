@@ -29,10 +29,12 @@ use eyewall_tls::clock::Clock;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use tokio::runtime::{Handle, Runtime};
+use tokio::sync::watch;
 use toml::Spanned;
 
 use super::error::Error;
 use super::reload::Reloader;
+use super::stop::Stop;
 use super::tls::Upkeep;
 use crate::config::Config;
 use crate::config::fleet::PeerList;
@@ -53,7 +55,7 @@ const THREADS: usize = 2;
 /// The peers of this node.
 pub(crate) struct Peers {
     runtime: Handle,
-    key: Key,
+    key: Arc<Key>,
     /// The address by which other nodes know this one.
     url: String,
     /// This node in `CDN-Loop`.
@@ -118,7 +120,7 @@ impl Peers {
         };
         let peers = Arc::new(Self {
             runtime: runtime.handle().clone(),
-            key,
+            key: Arc::new(key),
             token: format!("eyewall-{:016x}", eyewall_fleet::home::hash(url.as_bytes())),
             members: ArcSwap::from_pointee(members(&url, &others, &[])),
             url,
@@ -205,7 +207,8 @@ fn members(own: &str, urls: &[String], before: &[Arc<Member>]) -> Vec<Arc<Member
 }
 
 impl PeersThreads {
-    /// Begins to answer, and to look after the members, if there are peers.
+    /// Begins to answer, and to look after the members, if there are peers. The sender tells the listener when to accept no more. It has
+    /// receivers until the last answer is out.
     ///
     /// # Errors
     /// [`Error::Start`], if the system can't wait for the listener.
@@ -213,16 +216,17 @@ impl PeersThreads {
         threads: Option<&mut Self>,
         peers: Option<&Arc<Peers>>,
         reloader: &Arc<Reloader>,
-    ) -> Result<(), Error> {
-        let Some((threads, peers)) = threads.zip(peers) else { return Ok(()) };
+    ) -> Result<watch::Sender<Stop>, Error> {
+        let (stop, told) = watch::channel(Stop::NotYet);
+        let Some((threads, peers)) = threads.zip(peers) else { return Ok(stop) };
         if let (Some(runtime), Some(listener)) = (&threads.runtime, threads.listener.take()) {
             let _context = runtime.enter();
             let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Start)?;
             let tls = threads.tls.as_ref().map(|(acceptor, _)| acceptor.clone());
-            runtime.spawn(answer::listen(listener, tls, Arc::clone(peers), Arc::clone(reloader)));
+            runtime.spawn(answer::listen(listener, tls, Arc::clone(peers), Arc::clone(reloader), told));
             runtime.spawn(ask::look_after(Arc::clone(peers)));
         }
-        Ok(())
+        Ok(stop)
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! version  1 byte, 1       kind  1 byte: 0 a sign of life is wanted, 1 a response
+//! basis    32 bytes: a hash of the key and of the settings of the site, as the first node has them
 //! then texts with four bytes of length before them: scheme, authority, target, address of the client, that of the real client, the chain
 //! of proxies, the validators of a stored response; and the fields (`eyewall_http::stored_fields`)
 //! ```
 //! It is the client's request after the fields of trusted proxies were applied and before the site's rules were. So the home finds the
-//! same key and the same rules by the same configuration.
+//! same key and the same rules by the same configuration. If it has another one, its basis differs, and it gives no response.
 
 use std::net::IpAddr;
 
@@ -34,6 +35,8 @@ pub(crate) enum Question {
 /// The question for a response.
 #[derive(Debug, Clone)]
 pub(crate) struct PageQuestion {
+    /// A hash of the key and of the settings of the site ([`crate::sites::Site::basis`]).
+    pub(crate) basis: [u8; 32],
     pub(crate) scheme: Scheme,
     /// The host, and the port if it isn't the default, as in the key.
     pub(crate) authority: String,
@@ -53,6 +56,7 @@ impl Question {
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
         let Self::Page(question) = self else { return Some(vec![VERSION, 0]) };
         let mut bytes = vec![VERSION, 1];
+        bytes.extend(question.basis);
         let chain = question.forwarded.as_ref().and_then(|forwarded| forwarded.chain.as_ref());
         let real = question.forwarded.as_ref().map(|forwarded| {
             let mark = if forwarded.real_client.is_known { "" } else { "?" };
@@ -85,6 +89,7 @@ impl Question {
             [VERSION, 1] => {}
             _ => return None,
         }
+        let basis = reader.array()?;
         let mut bytes = || {
             let length = u32::from_le_bytes(reader.array()?);
             reader.take(length as usize)
@@ -107,7 +112,7 @@ impl Question {
             let chain = HeaderValue::from_bytes(chain).ok().filter(|chain| !chain.is_empty());
             Some(Forwarded { real_client, scheme, chain })
         };
-        let page = PageQuestion { scheme, authority, target, client, forwarded, validators, fields };
+        let page = PageQuestion { basis, scheme, authority, target, client, forwarded, validators, fields };
         Some(Self::Page(Box::new(page)))
     }
 }
@@ -144,6 +149,7 @@ mod tests {
     fn question(forwarded: Option<Forwarded>) -> Question {
         let field = |name, value| HeaderMap::from_iter([(name, HeaderValue::from_static(value))]);
         Question::Page(Box::new(PageQuestion {
+            basis: [7; 32],
             scheme: Scheme::Https,
             authority: "example.org:8080".to_owned(),
             target: "/a?b".to_owned(),

@@ -104,6 +104,7 @@ impl Inbound {
         }
         peers.append_loop(&mut fields);
         PageQuestion {
+            basis: self.proxy.site.basis(self.key.as_bytes()),
             scheme: self.key.scheme(),
             authority: self.key.authority().to_owned(),
             target: question.client.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned(),
@@ -160,6 +161,10 @@ impl Proxy {
             parts.extensions.insert(forwarded.clone());
         }
         let key = CacheKey::of(&self.site.key, &host, question.scheme, &parts).map_err(|_| WhyNot::NotServed)?;
+        // Another configuration, as while a new one is rolled out: the response of another key, or one that its rules forbid.
+        if question.basis != self.site.basis(key.as_bytes()) {
+            return Err(WhyNot::NotServed);
+        }
         let visit = self.visit_of_peer(parts, key, question.client, as_of);
         let decision = visit.upstream.decision();
         if decision.bypass.is_some() || decision.redirects() || self.pages.store.has_failed() {

@@ -29,7 +29,7 @@ pub(super) struct Inbound {
     rules: RuleSet,
     pub(super) client: IpAddr,
     /// The fields of the request before the rules. `None`: no other node is asked.
-    pub(super) received: Option<HeaderMap>,
+    pub(super) received: Option<Box<HeaderMap>>,
     /// The answer is to be kept as an error page.
     is_error_page: bool,
 }

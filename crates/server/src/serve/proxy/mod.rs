@@ -155,7 +155,7 @@ impl Proxy {
         client: IpAddr,
         content: Option<Bytes>,
     ) -> Arc<Visit<Inbound>> {
-        let received = self.peers.as_ref().map(|_| parts.headers.clone());
+        let received = self.peers.as_ref().map(|_| Box::new(parts.headers.clone()));
         // Before the look-up: other nodes may wait for the answer.
         let as_of = self.peers.as_ref().and(self.fleet.as_ref()).and_then(|fleet| fleet.as_of());
         Arc::new(Visit { content, as_of, ..self.visit_with(parts, key, client, received) })
@@ -178,7 +178,7 @@ impl Proxy {
         mut parts: Parts,
         key: CacheKey,
         client: IpAddr,
-        received: Option<HeaderMap>,
+        received: Option<Box<HeaderMap>>,
     ) -> Visit<Inbound> {
         let (address, key_bytes) = (key.address().to_owned(), key.as_bytes().to_vec());
         let address_tag = tags::address(&self.site, &key);
