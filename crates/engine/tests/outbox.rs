@@ -211,6 +211,28 @@ fn a_purge_that_cannot_be_passed_on_counts_and_says_so() {
     assert!(cache.outbox().is_err());
 }
 
+/// Until the append, nobody can know of the purge. So what began before it may come from a machine that has not heard of it.
+#[test]
+fn what_is_stored_while_a_purge_waits_for_the_outbox_is_purged_too() {
+    let folder = fast_folder();
+    let path = folder.path().join("volume");
+    let cache = Options::new().size(SIZE).lock_deadline(Duration::from_mins(1)).open(&path).unwrap();
+    let mut outbox = cache.outbox().unwrap().unwrap();
+    let put = || cache.put_with("key", "old", &PutOptions::new().tags(&["tag"])).unwrap();
+    put();
+    assert!(outbox.hold().unwrap());
+    std::thread::scope(|scope| {
+        let purging = scope.spawn(|| cache.purge_tag("tag", Purge::Hard));
+        while cache.contains("key").unwrap() {
+            std::thread::yield_now();
+        }
+        put();
+        outbox.release();
+        purging.join().unwrap().unwrap();
+    });
+    assert!(!cache.contains("key").unwrap() && names(&mut outbox) == [tag("tag")]);
+}
+
 #[test]
 fn whoever_dies_no_answered_purge_is_missing() {
     let folder = fast_folder();

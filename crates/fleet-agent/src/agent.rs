@@ -98,12 +98,13 @@ async fn take_turns(cache: &Cache, settings: &AgentSettings, turns: &mut Turns, 
 }
 
 async fn be_the_node(mut outbox: Outbox, cache: &Cache, settings: &AgentSettings, ready: &mut Ready) -> io::Result<()> {
-    let (fleet, orders) = Fleet::new();
+    let (fleet, orders) = Fleet::new(settings.node.durable);
     let volume = Bare::new(cache, &settings.node.name);
-    let (epochs, progress) = (volume.epochs(), Progress::of(&outbox));
+    let (epochs, progress) = (volume.epochs(), Progress::of(cache));
+    progress.guard(&fleet);
     let _thread = FleetThread::start(&settings.node, orders, Arc::new(volume))?;
     let shared = match &settings.second_level {
-        Some(second_level) => share(second_level, cache, &fleet, epochs, &progress)?,
+        Some(second_level) => share(second_level, cache, &fleet, epochs)?,
         None => None,
     };
     if let Some(ready) = ready.take() {
@@ -129,11 +130,9 @@ fn share(
     cache: &Cache,
     fleet: &Arc<Fleet>,
     epochs: Arc<Mutex<Epochs>>,
-    progress: &Arc<Progress>,
 ) -> io::Result<Option<(SecondLevelThread, Door, Sharing)>> {
     let Some(path) = cache.path() else { return Ok(None) };
     let (second_level, thread) = SecondLevelThread::start(settings).map_err(io::Error::other)?;
-    let (fleet, progress) = (Arc::clone(fleet), Arc::clone(progress));
-    let sharing = Sharing { cache: cache.clone(), fleet, second_level, epochs, progress };
+    let sharing = Sharing { cache: cache.clone(), fleet: Arc::clone(fleet), second_level, epochs };
     Ok(Some((thread, Door::open(path)?, sharing)))
 }

@@ -68,7 +68,7 @@ impl Volume for Bare {
     }
 
     fn save(&self, place: &Place) {
-        self.has_applied(AsOf { line: place.number, written_in: place.written_in.clone() });
+        self.has_applied(AsOf::of(place));
         // Without it, the volume has failed, and takes no entry either.
         let Ok(crashes) = self.cache.crashes() else { return };
         let text = format!("{crashes} {}", place.to_text());
@@ -103,8 +103,10 @@ impl Volume for Bare {
             Ok(purging) => {
                 let is_done = purging.subjects.iter().all(|subject| is_done(self.purge(subject, purging.kind())));
                 if is_done {
-                    // The place is saved later, and work that begins now is right about this line.
-                    self.has_applied(AsOf { line: line.number, written_in: line.reign.clone() });
+                    // The place is saved later, and work that begins now is right about this line. A line of another reign than the one that
+                    // is followed is applied only if none can be lost.
+                    let (written_in, reign) = (line.reign.clone(), line.reign.clone());
+                    self.has_applied(AsOf { line: line.number, written_in, reign });
                 }
                 is_done
             }

@@ -20,7 +20,7 @@ impl Epochs {
     /// All lines up to this one are applied, and this is the volume's present epoch.
     pub(crate) fn note(&mut self, epoch: u32, as_of: AsOf) {
         match self.after.back() {
-            Some((_, last)) if *last == as_of => return,
+            Some((_, last)) if (last.line, &last.written_in) == (as_of.line, &as_of.written_in) => return,
             // The log begins again, or the epochs do.
             Some((last_epoch, last)) if *last_epoch > epoch || last.line >= as_of.line => self.after.clear(),
             _ => {}
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn line(line: u64, reign: &str) -> AsOf {
-        AsOf { line, written_in: Reign::new(reign) }
+        AsOf { line, written_in: Reign::new(reign), reign: Reign::new(reign) }
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -26,25 +26,36 @@ const LONG_BYTES: u64 = 1 << 20;
 /// For how long at most.
 const HOLD_TIME: Duration = Duration::from_millis(100);
 
-/// How far the purges of an outbox are in the log, for those who must not miss one.
+/// How far the purges of a volume's outbox are in the log, for those who must not miss one.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    outbox: PathBuf,
-    /// All records up to here are in the log. [`UNKNOWN`] while the file is emptied.
+    /// A volume without a file has no outbox: no other program can purge there.
+    has_file: bool,
+    outbox: OnceLock<PathBuf>,
+    /// All records up to here are in the log. [`UNKNOWN`] while the file is emptied, and while it is another process's turn to read it.
     passed: AtomicU64,
 }
 
 const UNKNOWN: u64 = u64::MAX;
 
 impl Progress {
-    pub(crate) fn of(outbox: &Outbox) -> Arc<Self> {
-        Arc::new(Self { outbox: outbox.path().to_owned(), passed: AtomicU64::new(UNKNOWN) })
+    pub(crate) fn of(cache: &Cache) -> Arc<Self> {
+        let (has_file, passed) = (cache.path().is_some(), AtomicU64::new(UNKNOWN));
+        Arc::new(Self { has_file, outbox: OnceLock::new(), passed })
+    }
+
+    /// Lets the fleet take foreign responses only while no purge of a program is on its way into the log. A purge leaves the outbox when
+    /// its line is noted, so it can't be missed by both (N11).
+    pub(crate) fn guard(self: &Arc<Self>, fleet: &Fleet) {
+        let progress = Arc::clone(self);
+        fleet.takes_only_if(move || progress.is_all_passed());
     }
 
     /// Whether all purges of the outbox were in the log, and read from there, at a moment of this call.
-    pub(crate) fn is_all_passed(&self) -> bool {
+    fn is_all_passed(&self) -> bool {
         let passed = self.passed.load(SeqCst);
-        let bytes = std::fs::metadata(&self.outbox).map(|data| data.len());
+        let Some(outbox) = self.outbox.get() else { return !self.has_file };
+        let bytes = std::fs::metadata(outbox).map(|data| data.len());
         // Meanwhile, nobody has emptied the file.
         bytes.is_ok_and(|bytes| bytes == passed) && self.passed.load(SeqCst) == passed
     }
@@ -73,13 +84,15 @@ impl Passing {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let mut turns = Turns::new(cache.clone());
+        let progress = Progress::of(cache);
+        progress.guard(&fleet);
         // Purges that come as soon as this returns must find it.
         let first = turns.take();
         let work = async move {
             let mut turn = first;
             loop {
                 match &mut turn {
-                    Some(outbox) => pass_all(outbox, &fleet, &Progress::of(outbox)).await,
+                    Some(outbox) => pass_all(outbox, &fleet, &progress).await,
                     None => tokio::time::sleep(LOOK_EVERY).await,
                 }
                 // The old one ends before it is asked for a new one.
@@ -136,6 +149,8 @@ impl Turns {
 
 /// Passes purges on, until another process has the turn.
 pub(crate) async fn pass_all(outbox: &mut Outbox, fleet: &Arc<Fleet>, progress: &Progress) {
+    // All turns have the same path.
+    progress.outbox.get_or_init(|| outbox.path().to_owned());
     let watch = Watch::new().ok();
     let mut has_warned = false;
     loop {
@@ -144,7 +159,7 @@ pub(crate) async fn pass_all(outbox: &mut Outbox, fleet: &Arc<Fleet>, progress: 
         }
         match pass_some(outbox, fleet, progress).await {
             Ok(true) => continue,
-            Ok(false) if !outbox.is_reader() => return,
+            Ok(false) if !outbox.is_reader() => return progress.passed.store(UNKNOWN, SeqCst),
             Ok(false) => {}
             Err(error) => {
                 if !std::mem::replace(&mut has_warned, true) {

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use eyewall::{Cache, Foreign};
-use eyewall_fleet::{AsOf, Reign, Subject};
+use eyewall_fleet::{AsOf, Subject};
 use eyewall_fleet_client::protocol::{self, MESSAGE_BYTES_MAX, Offer, Request};
 use eyewall_fleet_client::socket_of;
 use eyewall_fleet_redis::Fleet;
@@ -24,7 +24,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::epochs::Epochs;
-use crate::passing::Progress;
 
 /// The first part of all keys: a server of the fleet has other objects in the same store.
 const KEYS: &[u8] = b"entry\0";
@@ -40,7 +39,6 @@ pub(crate) struct Sharing {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) second_level: SecondLevel,
     pub(crate) epochs: Arc<Mutex<Epochs>>,
-    pub(crate) progress: Arc<Progress>,
 }
 
 /// The socket of an agent. Its file goes with it.
@@ -104,12 +102,10 @@ impl Sharing {
     }
 
     async fn ask(&self, key: &[u8]) -> Option<Foreign> {
-        let (_, reign) = self.fleet.followed()?;
-        let bytes = self.second_level.ask(&key_of(&reign, key)).await?;
+        self.fleet.as_of()?;
+        let bytes = self.second_level.ask(&[KEYS, key].concat()).await?;
         let (as_of, object) = decode(&bytes)?;
-        // A purge leaves the outbox when its line is noted, so it can't be missed by both.
-        let is_right = self.progress.is_all_passed()
-            && self.fleet.allows(&as_of, Subject { address: "", key, tags: &object.tags });
+        let is_right = self.fleet.allows(&as_of, Subject { address: "", key, tags: &object.tags });
         if !is_right {
             self.second_level.was_outdated();
         }
@@ -118,20 +114,16 @@ impl Sharing {
 
     fn offer(&self, offer: &Offer) {
         // A gap after this empties the epochs.
-        let Some((_, reign)) = self.fleet.followed().filter(|_| offer.volume == self.cache.identity()) else { return };
+        if offer.volume != self.cache.identity() || self.fleet.as_of().is_none() {
+            return;
+        }
         let epochs = self.epochs.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(as_of) = epochs.as_of(offer.epoch) else { return };
         let bytes = encode(as_of, &offer.object);
         drop(epochs);
         let ttl = offer.object.ttl.map_or(TTL_MAX, |ttl| ttl.saturating_add(offer.object.stale).min(TTL_MAX));
-        self.second_level.offer(&key_of(&reign, &offer.key), Bytes::from(bytes), ttl);
+        self.second_level.offer(&[KEYS, &offer.key].concat(), Bytes::from(bytes), ttl);
     }
-}
-
-/// The key of an object in the store. Objects of before a change of the reign aren't found after it: lines that covered them may be lost, and
-/// the store has no step that makes it stale (N12).
-fn key_of(reign: &Reign, key: &[u8]) -> Vec<u8> {
-    [KEYS, reign.as_str().as_bytes(), b"\0", key].concat()
 }
 
 async fn read(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
@@ -177,11 +169,13 @@ fn wall_ms() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use eyewall_fleet::Reign;
+
     use super::*;
 
     #[test]
     fn an_object_ages_in_the_store() {
-        let as_of = AsOf { line: 7, written_in: Reign::new("reign") };
+        let as_of = AsOf { line: 7, written_in: Reign::new("reign"), reign: Reign::new("later") };
         let object = Foreign { value: b"value".to_vec(), ttl: Some(Duration::from_mins(1)), ..Foreign::default() };
         let mut bytes = encode(&as_of, &object);
         let (found, left) = decode(&bytes).unwrap();

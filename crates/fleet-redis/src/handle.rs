@@ -1,10 +1,10 @@
 //! What the caller's other threads know of the fleet, and ask of it.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use eyewall_fleet::{AsOf, Notes, Reign, Subject};
+use eyewall_fleet::{AsOf, Notes, Subject};
 use eyewall_region::clock;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
@@ -28,6 +28,8 @@ pub struct Fleet {
     seen: Arc<Mutex<Seen>>,
     places: Arc<Mutex<Places>>,
     notes: Arc<Mutex<Notes>>,
+    /// Whether it takes foreign responses now.
+    takes: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
 /// How many tags and addresses of lines are noted.
@@ -92,15 +94,15 @@ pub enum FleetError {
 }
 
 impl Fleet {
-    /// A fleet, and what its thread needs.
-    pub fn new() -> (Arc<Self>, Orders) {
+    /// A fleet, and what its thread needs. `is_durable`: no acknowledged line of its log is ever lost.
+    pub fn new(is_durable: bool) -> (Arc<Self>, Orders) {
         let (sender, receiver) = mpsc::channel(ORDERS_MAX);
         let seen = Arc::new(Mutex::new(Seen::default()));
         let places = Arc::new(Mutex::new(Places::default()));
-        let notes = Arc::new(Mutex::new(Notes::new(NOTES_MAX)));
+        let notes = Arc::new(Mutex::new(Notes::new(NOTES_MAX, is_durable)));
         let (seen_there, places_there, notes_there) = (Arc::clone(&seen), Arc::clone(&places), Arc::clone(&notes));
         let orders = Orders { receiver, seen: seen_there, places: places_there, notes: notes_there };
-        (Arc::new(Self { orders: sender, seen, places, notes }), orders)
+        (Arc::new(Self { orders: sender, seen, places, notes, takes: OnceLock::new() }), orders)
     }
 
     /// Writes a purge that this node has applied to the log, and waits until the log has it, or all live nodes have applied it.
@@ -171,24 +173,16 @@ impl Fleet {
         self.place(|places| places.applied.clone())
     }
 
+    /// From now on, foreign responses are taken only while this holds. It is asked before the notes.
+    pub fn takes_only_if(&self, condition: impl Fn() -> bool + Send + Sync + 'static) {
+        // The fleet has one volume.
+        let _ = self.takes.set(Box::new(condition));
+    }
+
     /// Whether a response that others have made may be taken ([`Notes::allows`]). Ask after the volume's purges were marked.
     pub fn allows(&self, as_of: &AsOf, subject: Subject<'_>) -> bool {
-        self.as_of().is_some() && locked(&self.notes).allows(as_of, subject)
-    }
-
-    /// The same for a response that was stored outside by a node that followed this reign, and is read later. After a change of the reign, the
-    /// number alone doesn't show whether lines were lost that covered it: nodes have made it stale, and the store has not. `is_durable`: no
-    /// line is ever lost.
-    pub fn allows_stored(&self, (as_of, reign): (&AsOf, &Reign), is_durable: bool, subject: Subject<'_>) -> bool {
-        let is_same = is_durable || locked(&self.notes).reign() == Some(reign);
-        is_same && self.allows(as_of, subject)
-    }
-
-    /// Up to which line everything is right that is stored here, and the reign that this node follows. `None`: it doesn't follow the log now.
-    pub fn followed(&self) -> Option<(AsOf, Reign)> {
-        self.as_of()?;
-        let notes = locked(&self.notes);
-        notes.as_of().cloned().zip(notes.reign().cloned())
+        let takes = self.takes.get().is_none_or(|takes| takes());
+        takes && self.as_of().is_some() && locked(&self.notes).allows(as_of, subject)
     }
 
     /// From now on, lines cover something else.

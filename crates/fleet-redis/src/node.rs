@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use eyewall_fleet::{Action, AsOf, Follower, Gap, Limits, Line, Notes, Outbox, Place, Settings as Reliance, Ticket};
+use eyewall_fleet::{Action, AsOf, Follower, Gap, Limits, Line, Notes, Outbox, Settings as Reliance, Ticket};
 use eyewall_region::clock;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior};
@@ -354,7 +354,7 @@ impl Node {
     async fn act(&mut self, actions: Vec<Action>) {
         let asks = actions.contains(&Action::Ask);
         let place = self.follower.place().cloned();
-        locked(&self.places).seen = place.as_ref().map(as_of);
+        locked(&self.places).seen = place.as_ref().map(AsOf::of);
         let (volume, process, notes) = (Arc::clone(&self.volume), Arc::clone(&self.process), self.notes.clone());
         let has_softened = actions.iter().any(|action| matches!(action, Action::SoftenAll(_)));
         let saves = has_softened || self.saved.is_none_or(|saved| saved.elapsed() >= SAVE_SPACING);
@@ -416,7 +416,7 @@ impl Node {
     /// Tells how far the node is.
     fn publish(&self) {
         let mut places = locked(&self.places);
-        let applied = self.follower.place().map(as_of);
+        let applied = self.follower.place().map(AsOf::of);
         // After a failure, there is no place until the log is asked again.
         places.seen.take_if(|_| applied.is_none());
         places.applied = applied;
@@ -473,10 +473,6 @@ impl Node {
         seen.said = self.said_now();
         seen.confirmed_ms = confirmed_ms;
     }
-}
-
-fn as_of(place: &Place) -> AsOf {
-    AsOf { line: place.number, written_in: place.written_in.clone() }
 }
 
 /// The name of this machine.

@@ -25,6 +25,8 @@ pub struct AsOf {
     pub line: u64,
     /// The reign in which that line was written.
     pub written_in: Reign,
+    /// The reign that the maker of the response followed.
+    pub reign: Reign,
 }
 
 /// What a line covers, or a part of it.
@@ -55,6 +57,8 @@ pub struct Subject<'a> {
 #[derive(Debug)]
 pub struct Notes {
     kept_max: usize,
+    /// A server that takes over has every acknowledged line.
+    is_durable: bool,
     known: Option<Known>,
     hasher: RandomState,
 }
@@ -85,23 +89,31 @@ struct Known {
 const PREFIXES_MAX: usize = 1024;
 
 impl AsOf {
+    /// What a node at this place has made.
+    pub fn of(place: &Place) -> Self {
+        Self { line: place.number, written_in: place.written_in.clone(), reign: place.reign.clone() }
+    }
+
     /// As a text without line breaks.
     pub fn to_text(&self) -> String {
-        format!("{} {}", self.line, self.written_in.as_str())
+        format!("{} {} {}", self.line, self.written_in.as_str(), self.reign.as_str())
     }
 
     /// The value of such a text; `None` for other texts.
     pub fn parse(text: &str) -> Option<Self> {
-        let (line, reign) = text.split_once(' ')?;
+        let (line, reigns) = text.split_once(' ')?;
+        let (written_in, reign) = reigns.split_once(' ')?;
         let is_word = !reign.contains(char::is_whitespace);
-        Some(Self { line: line.parse().ok()?, written_in: Reign::new(reign) }).filter(|_| is_word)
+        let (written_in, reign) = (Reign::new(written_in), Reign::new(reign));
+        Some(Self { line: line.parse().ok()?, written_in, reign }).filter(|_| is_word)
     }
 }
 
 impl Notes {
-    /// No notes, and no place. At most this many are kept; beyond that, the oldest lines are forgotten.
-    pub fn new(kept_max: usize) -> Self {
-        Self { kept_max: kept_max.max(1), known: None, hasher: RandomState::new() }
+    /// No notes, and no place. At most this many are kept; beyond that, the oldest lines are forgotten. `is_durable`: no acknowledged line is
+    /// ever lost.
+    pub fn new(kept_max: usize, is_durable: bool) -> Self {
+        Self { kept_max: kept_max.max(1), is_durable, known: None, hasher: RandomState::new() }
     }
 
     /// Notes a line. Call it before the line is applied, with all that it covers at this node.
@@ -135,7 +147,7 @@ impl Notes {
 
     /// The node has applied all lines up to this place, which it may have reached by a gap.
     pub fn applied(&mut self, place: &Place) {
-        let applied = AsOf { line: place.number, written_in: place.written_in.clone() };
+        let applied = AsOf::of(place);
         match self.known.as_mut().filter(|known| known.last == place.number) {
             Some(known) if *known.reign_of(place.number) == place.written_in => {
                 (known.reign, known.applied) = (place.reign.clone(), applied);
@@ -155,12 +167,6 @@ impl Notes {
     /// Up to where all that is stored here is right. `None`: the node has no place.
     pub fn as_of(&self) -> Option<&AsOf> {
         self.known.as_ref().map(|known| &known.applied)
-    }
-
-    /// The reign that the node follows. Everything that is fresh here was stored since then, or is known to be right in it. `None`: the node
-    /// has no place.
-    pub fn reign(&self) -> Option<&Reign> {
-        self.known.as_ref().map(|known| &known.reign)
     }
 
     /// Notes a line of before the notes began: the one that they reach back to, so that they reach back one line further. Later lines are
@@ -195,9 +201,12 @@ impl Notes {
         true
     }
 
-    /// Whether a foreign response may be taken: no line after `as_of` that this node knows covers it.
+    /// Whether a foreign response may be taken: no line after `as_of` that this node knows covers it. After a change of the reign, a number
+    /// doesn't show whether lines were lost that covered it: this node has made its responses stale, and the maker has not yet.
     pub fn allows(&self, as_of: &AsOf, subject: Subject<'_>) -> bool {
-        let Some(known) = self.known.as_ref().filter(|known| known.has(as_of)) else { return false };
+        let is_same = |known: &&Known| self.is_durable || known.reign == as_of.reign;
+        let known = self.known.as_ref().filter(is_same).filter(|known| known.has(as_of));
+        let Some(known) = known else { return false };
         let is_later = |line: u64| line > as_of.line;
         let covered = |hash: u64| known.latest.get(&hash).is_some_and(|line| is_later(*line));
         let prefixed = |(line, prefix): &(u64, Vec<u8>)| is_later(*line) && subject.key.starts_with(prefix);
@@ -258,7 +267,7 @@ impl Known {
     /// Whether it is a place of the log that the node follows, and not before the floor. A place that the node has not reached counts if
     /// it is in the reign of the last line, or in the present one: within a reign, a number means one line.
     fn has(&self, as_of: &AsOf) -> bool {
-        let AsOf { line, written_in } = as_of;
+        let AsOf { line, written_in, .. } = as_of;
         let is_ahead = *line > self.last;
         *line >= self.floor && (self.reign_of(*line) == written_in || is_ahead && *written_in == self.reign)
     }

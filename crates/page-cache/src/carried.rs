@@ -5,7 +5,7 @@
 //! length   4 bytes: of the head, which follows; then the body
 //! head     kind 2: one byte that says why
 //!          else: status (2), terms (36), age when it was sent in ms (8), length of the body (8, all ones: unknown),
-//!                line (8), reign, vary names, tags, fields (`eyewall_http::stored_fields`)
+//!                line (8), its reign, the reign that was followed, vary names, tags, fields (`eyewall_http::stored_fields`)
 //! ```
 //! Numbers are little-endian. A text has two bytes of length before it, a list two bytes of count.
 //!
@@ -198,7 +198,9 @@ fn head_of(carried: &Carried, now: SystemTime) -> Option<Vec<u8>> {
     for number in [age, length.unwrap_or(UNKNOWN), as_of.line] {
         head.extend(number.to_le_bytes());
     }
-    push(&mut head, as_of.written_in.as_str())?;
+    for reign in [&as_of.written_in, &as_of.reign] {
+        push(&mut head, reign.as_str())?;
+    }
     for list in [vary.iter().map(HeaderName::as_str).collect(), tags.iter().map(String::as_str).collect::<Vec<_>>()] {
         head.extend(u16::try_from(list.len()).ok()?.to_le_bytes());
         for text in list {
@@ -221,7 +223,7 @@ fn carried_of(head: &[u8], exchange: Exchange) -> Option<Carried> {
     let terms = Terms::from_bytes(reader.array::<TERMS_BYTES>()?)?;
     let mut number = || reader.array().map(u64::from_le_bytes);
     let (age_ms, length, line) = (number()?, number()?, number()?);
-    let written_in = Reign::new(text(&mut reader)?);
+    let (written_in, reign) = (Reign::new(text(&mut reader)?), Reign::new(text(&mut reader)?));
     let vary = list(&mut reader)?.into_iter().map(|name| name.parse().ok()).collect::<Option<_>>()?;
     let tags = list(&mut reader)?.into_iter().map(str::to_owned).collect();
     let fields = stored_fields::read(reader.rest())?;
@@ -234,7 +236,7 @@ fn carried_of(head: &[u8], exchange: Exchange) -> Option<Carried> {
         initial_age_ms: age_ms.saturating_add(milliseconds(way)),
         ..terms
     };
-    let as_of = AsOf { line, written_in };
+    let as_of = AsOf { line, written_in, reign };
     let length = Some(length).filter(|length| *length != UNKNOWN);
     Some(Carried { status, terms, as_of, vary, tags, fields, length, is_kept: true })
 }
@@ -272,7 +274,7 @@ mod tests {
         Carried {
             status: StatusCode::NOT_FOUND,
             terms,
-            as_of: AsOf { line: 7, written_in: Reign::new("a") },
+            as_of: AsOf { line: 7, written_in: Reign::new("a"), reign: Reign::new("b") },
             vary: vec![HeaderName::from_static("accept-language")],
             tags: vec!["post-7".to_owned(), String::new()],
             fields: HeaderMap::from_iter(fields),

@@ -71,7 +71,7 @@ impl Cache {
         let (parts, ()) = request.into_parts();
         let visit =
             Visit::new((&self.pages, &self.settings), self.site.clone(), parts, "http://example.org/news".to_owned());
-        let as_of = for_cache.map(|line| AsOf { line, written_in: Reign::new("a") });
+        let as_of = for_cache.map(|line| AsOf { line, written_in: Reign::new("a"), reign: Reign::new("a") });
         Arc::new(Visit { as_of, is_for_cache: for_cache.is_some(), ..visit }).answer().await.unwrap()
     }
 }

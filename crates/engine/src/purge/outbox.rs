@@ -1,7 +1,7 @@
 //! The outbox: a file beside the volume with purges that other machines still have to hear of.
 //!
 //! ```text
-//! purge: note in the volume -> append a record to the outbox, if there is one
+//! purge: note in the volume -> append a record to the outbox, if there is one -> note it again
 //! node:  read records -> pass them on -> all are passed on, and no append is under way -> empty the file
 //! ```
 //! The file exists only if the volume belongs to a fleet: its node creates it. A volume without one pays a failed `open` for each purge, and
@@ -242,14 +242,14 @@ impl Drop for Outbox {
 ///
 /// # Errors
 /// [`Error::Outbox`]: the purge counts in this volume.
-pub(crate) fn pass_on(volume: &Volume, what: &PurgeOf, kind: Purge) -> Result<()> {
-    let Some(path) = path_of(volume) else { return Ok(()) };
+pub(crate) fn pass_on(volume: &Volume, what: &PurgeOf, kind: Purge) -> Result<bool> {
+    let Some(path) = path_of(volume) else { return Ok(false) };
     let append = || {
-        let Some(file) = Appended::lock(&path, Hold::Shared, volume.lock_deadline)? else { return Ok(()) };
+        let Some(file) = Appended::lock(&path, Hold::Shared, volume.lock_deadline)? else { return Ok(false) };
         seam::kill_point();
         file.append(&encode(what, kind), OUTBOX_BYTES_MAX)?;
         seam::kill_point();
-        Ok(())
+        Ok(true)
     };
     append().map_err(|source: io::Error| failed(&path, source))
 }

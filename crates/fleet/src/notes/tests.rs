@@ -1,7 +1,7 @@
 use super::*;
 
 fn as_of(line: u64, reign: &str) -> AsOf {
-    AsOf { line, written_in: Reign::new(reign) }
+    AsOf { line, written_in: Reign::new(reign), reign: Reign::new(reign) }
 }
 
 fn place(number: u64, reign: &str) -> Place {
@@ -15,7 +15,7 @@ fn line(number: u64, reign: &str) -> Line {
 
 /// Notes at line 5 of reign `a`.
 fn notes(notes_max: usize) -> Notes {
-    let mut notes = Notes::new(notes_max);
+    let mut notes = Notes::new(notes_max, false);
     notes.applied(&place(5, "a"));
     notes
 }
@@ -47,7 +47,8 @@ fn a_later_line_that_covers_a_response_refuses_it() {
 
 #[test]
 fn another_history_is_refused() {
-    let mut notes = notes(9);
+    let mut notes = Notes::new(9, true);
+    notes.applied(&place(5, "a"));
     notes.add(&line(6, "a"), []);
     notes.add(&line(7, "b"), []);
     notes.applied(&Place { reign: Reign::new("c"), number: 7, written_in: Reign::new("b") });
@@ -113,7 +114,7 @@ fn a_line_number_survives_as_text() {
         let as_of = as_of(7, reign);
         assert_eq!(AsOf::parse(&as_of.to_text()), Some(as_of));
     }
-    for text in ["", "7", "x a", "7 a b"] {
+    for text in ["", "7", "7 a", "x a b", "7 a b c"] {
         assert_eq!(AsOf::parse(text), None, "{text}");
     }
 }
@@ -135,22 +136,26 @@ fn notes_reach_back_before_they_began() {
         (3, "a", "s", false),
         (2, "z", "s", false),
     ] {
-        assert_eq!(allows(&notes, &as_of(line, reign), &[tag]), is_allowed, "{line} {reign} {tag}");
+        let as_of = AsOf { reign: Reign::new("a"), ..as_of(line, reign) };
+        assert_eq!(allows(&notes, &as_of, &[tag]), is_allowed, "{line} {reign} {tag}");
     }
     // A later line of the same tag stays the latest, and the bound holds.
     notes.add(&line(6, "a"), [Covers::Tag("s")]);
     assert!(notes.add_earlier(&line(3, "z"), [Covers::Tag("s")]));
-    assert!(!allows(&notes, &as_of(5, "a"), &["s"]) && !allows(&notes, &as_of(2, "z"), &["s"]));
+    let of_z = |line| AsOf { reign: Reign::new("a"), ..as_of(line, "z") };
+    assert!(!allows(&notes, &as_of(5, "a"), &["s"]) && !allows(&notes, &of_z(2), &["s"]));
     assert!(!notes.add_earlier(&line(2, "z"), [Covers::Tag("u")]), "there is no room");
-    assert!(allows(&notes, &as_of(2, "z"), &["u"]) && !allows(&notes, &as_of(1, "z"), &["u"]));
+    assert!(allows(&notes, &of_z(2), &["u"]) && !allows(&notes, &of_z(1), &["u"]));
 }
 
+/// A line of reign `a` that covers the response may be lost: this node has seen the change, and the maker has not.
 #[test]
-fn the_reign_is_that_of_the_place_and_not_of_its_line() {
-    let mut notes = notes(9);
-    assert_eq!(notes.reign(), Some(&Reign::new("a")));
-    notes.gap();
-    assert_eq!(notes.reign(), None);
-    notes.applied(&Place { reign: Reign::new("b"), ..place(5, "a") });
-    assert_eq!(notes.reign(), Some(&Reign::new("b")));
+fn another_reign_than_that_of_this_node_is_refused_if_lines_can_be_lost() {
+    let moved = Place { reign: Reign::new("b"), ..place(5, "a") };
+    for is_durable in [false, true] {
+        let mut notes = Notes::new(9, is_durable);
+        notes.applied(&moved);
+        assert!(allows(&notes, &AsOf::of(&moved), &[]));
+        assert_eq!(allows(&notes, &as_of(5, "a"), &[]), is_durable);
+    }
 }

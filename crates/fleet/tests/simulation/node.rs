@@ -22,6 +22,8 @@ pub(crate) enum Rule {
     AppliesOwn,
     /// The number of a response is that of the fill's start.
     NumbersAtStart,
+    /// A response of a node that follows another reign is refused, unless the log is durable.
+    SameReign,
 }
 
 pub(crate) struct Node {
@@ -82,7 +84,7 @@ impl Node {
         let settings = Settings { max_blind_ms: MAX_BLIND_MS, is_durable };
         let place = self.saved.as_deref().map(|text| Place::parse(text).expect("it was saved so"));
         let limits = Limits { pending: 30, kept: if is_durable { 0 } else { 10 } };
-        let mut notes = Notes::new(20);
+        let mut notes = Notes::new(20, is_durable || self.broken == Some(Rule::SameReign));
         if let Some(place) = &place {
             notes.applied(place);
         }

@@ -360,7 +360,13 @@ impl World {
         let next = old.successor(&format!("reign{number}"), waits);
         old.is_alive = self.kind == Kind::Replicated && self.dice.percent(50);
         old.is_replaced = true;
+        // The machine of the server may be that of nodes, too: nobody writes their lost purges again.
+        let lost = old.lines.iter().filter(|line| line.number > next.head && self.dice.percent(50));
+        let authors: Vec<usize> = lost.filter_map(|line| line.purger.parse().ok()).collect();
         self.servers.push(next);
+        for author in authors {
+            self.nodes[author].process = None;
+        }
     }
 
     fn replicate(&mut self) {

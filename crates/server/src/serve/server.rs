@@ -184,7 +184,7 @@ impl Builder {
         let places = ListenPlace::all(&config.server);
         let workers = config.server.workers.as_ref().map_or_else(processors, |workers| workers.0 as usize);
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
-        let fleet = config.fleet.as_ref().map(|_| Fleet::new());
+        let fleet = config.fleet.as_ref().map(|table| Fleet::new(table.get_ref().durable));
         // The node writes its own purges to the log, not to the outbox. A program that has this server inside purges through the outbox.
         let programs = cache;
         let cache = if fleet.is_some() { programs.for_node() } else { programs.clone() };

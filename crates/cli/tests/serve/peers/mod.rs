@@ -26,6 +26,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 struct Node {
     server: Server,
     admin: Socket,
+    /// The folder of its volume.
+    folder: TempDir,
 }
 
 /// Nodes that know each other by the purge log.
@@ -37,9 +39,15 @@ struct Peers {
 impl Node {
     /// A node with these settings of `[fleet]`, and a site with these.
     fn start(fleet: &str, site: &str) -> Self {
-        let admin = Socket::new();
-        let text = format!("{}[cache]\nsize = \"32M\"\n[fleet]\n{fleet}\n[[site]]\n{site}\n", admin.table());
-        Self { server: Server::configured(&text), admin }
+        let (admin, folder) = (Socket::new(), tempfile::tempdir().unwrap());
+        let cache = format!("[cache]\npath = \"{}\"\nsize = \"32M\"\n", volume_in(&folder).display());
+        let text = format!("{}{cache}[fleet]\n{fleet}\n[[site]]\n{site}\n", admin.table());
+        Self { server: Server::configured(&text), admin, folder }
+    }
+
+    /// The path of its volume.
+    fn volume(&self) -> PathBuf {
+        volume_in(&self.folder)
     }
 
     /// Waits until it has as many peers in this state, itself included.
@@ -77,6 +85,10 @@ impl Node {
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.server.child), signal).unwrap();
     }
+}
+
+fn volume_in(folder: &TempDir) -> PathBuf {
+    folder.path().join("volume")
 }
 
 /// Whether another node had the response.

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use super::{Node, Peers};
+use eyewall::{Cache, Purge};
+
+use super::{Node, Peers, is_of_peer};
 use crate::common::origin::Origin;
 use crate::common::redis::Redis;
 
@@ -87,6 +89,23 @@ fn a_fill_of_the_home_from_before_a_purge_is_not_taken_after_it() {
             assert!(reply.text().parse::<usize>().unwrap() > version, "{reply:?} is not newer than {version}");
         }
     });
+}
+
+/// The purge has no line, so no other node can know of it.
+#[test]
+fn a_purge_of_a_program_holds_at_its_node_while_the_log_is_gone() {
+    let Some(mut redis) = Redis::start(&[]) else { return };
+    let origin = Origin::counting(FIELDS);
+    let peers = Peers::start(&redis, 2, &format!("origins = [\"{}\"]", origin.url()));
+    let target = peers.cold(0, "page");
+    let (home, other) = (&peers.nodes[0], &peers.nodes[1]);
+    home.get(&target);
+    assert!(is_of_peer(&other.get(&target)));
+    redis.kill();
+    Cache::open(other.volume()).unwrap().purge_tag("news", Purge::Hard).unwrap();
+    let before = origin.asked().len();
+    let reply = other.get(&target);
+    assert!(reply.text().parse::<usize>().unwrap() > before, "{reply:?} after {before}");
 }
 
 #[test]

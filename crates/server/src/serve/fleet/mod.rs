@@ -44,8 +44,9 @@ pub(crate) fn start(
 ) -> Result<Node, Error> {
     let settings = settings(table, peers.map(|peers| peers.url().to_owned())).map_err(Error::Fleet)?;
     let volume = Arc::new(Applier::new(reloader, cache, &settings.name));
-    let thread = FleetThread::start(&settings, orders, volume).map_err(Error::Start)?;
+    // Purges that wait in the outbox since before the start must keep foreign responses out as soon as the node follows the log.
     let passing = Passing::start(cache, fleet).map_err(Error::Start)?;
+    let thread = FleetThread::start(&settings, orders, volume).map_err(Error::Start)?;
     Ok(Node { _passing: passing, _thread: thread })
 }
 

@@ -41,8 +41,6 @@ pub(crate) struct Level {
     store: SecondLevel,
     /// The purge log, which says what may be taken.
     fleet: Arc<Fleet>,
-    /// No line of the log is ever lost.
-    is_durable: bool,
 }
 
 /// Its threads. Dropping this ends them, in this order.
@@ -67,10 +65,10 @@ impl Level {
         let table = shared.config.fleet.as_ref().map(Spanned::get_ref);
         let tables = table.and_then(|table| Some((table, table.second_level.as_ref()?.get_ref())));
         let Some(((table, level), fleet)) = tables.zip(shared.fleet.clone()) else { return Ok(None) };
-        let (settings, is_durable) = (settings(table, level).map_err(Error::Fleet)?, table.durable);
+        let settings = settings(table, level).map_err(Error::Fleet)?;
         let (store, thread) =
             SecondLevelThread::start(&settings).map_err(|error| Error::SecondLevel(error.to_string()))?;
-        let level = Arc::new(Self { store, fleet, is_durable });
+        let level = Arc::new(Self { store, fleet });
         let offering = Offering::start(&level, &shared.pages).map_err(Error::Start)?;
         shared.second_level = Some(level);
         Ok(Some(LevelThreads { _offering: offering, _store: thread }))
@@ -87,12 +85,12 @@ impl Level {
                 Record::Response(_) | Record::Varies(_) => return None,
             },
         };
-        let Found { carried, reign, body } = *found;
+        let Found { carried, body } = *found;
         if carried.terms.fresh_for(SystemTime::now()).is_zero() {
             return None;
         }
         let subject = Subject { address, key, tags: &carried.tags };
-        if !self.fleet.allows_stored((&carried.as_of, &reign), self.is_durable, subject) {
+        if !self.fleet.allows(&carried.as_of, subject) {
             self.store.was_outdated();
             return None;
         }

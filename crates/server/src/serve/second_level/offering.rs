@@ -117,7 +117,7 @@ impl Look {
 fn offer(level: &Level, pages: &Pages, candidate: &Candidate) -> bool {
     let Candidate { key, kept_key, variant } = candidate;
     // The number of the line comes first, and then the look: whatever was purged up to that line isn't found.
-    let Some((as_of, reign)) = level.fleet.followed() else { return false };
+    let Some(as_of) = level.fleet.as_of() else { return false };
     let names = variant.as_ref().map(|variant| &variant.names[..]).unwrap_or_default();
     let Some((carried, body)) = pages.shareable(key, kept_key, names, as_of) else { return true };
     if carried.fields.contains_key(SET_COOKIE) {
@@ -125,7 +125,7 @@ fn offer(level: &Level, pages: &Pages, candidate: &Candidate) -> bool {
     }
     let now = SystemTime::now();
     let ttl = carried.terms.fresh_for(now);
-    let Some(value) = Record::of_response(Shared { carried, reign, body }, now) else { return true };
+    let Some(value) = Record::of_response(Shared { carried, body }, now) else { return true };
     if !level.store.takes(value.len()) {
         return !level.store.takes(0);
     }

@@ -3,15 +3,14 @@
 //! ```text
 //! byte 0   version, 1
 //! byte 1   0 a response, 1 the fields by which responses of the key vary
-//! kind 0:  8 bytes, when it was written: milliseconds since 1970; 1 byte of length, and the reign in force then; then the envelope with
-//!          the body (`eyewall_page_cache::carried`)
+//! kind 0:  8 bytes, when it was written: milliseconds since 1970; then the envelope with the body
+//!          (`eyewall_page_cache::carried`)
 //! kind 1:  the names, with commas; a variant has a key of its own
 //! ```
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use eyewall_fleet::Reign;
 use eyewall_http::message::Exchange;
 use eyewall_http::vary_index::Variant;
 use eyewall_page_cache::carried::{Carried, Envelope};
@@ -30,19 +29,16 @@ pub(super) enum Record {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Shared {
     pub(super) carried: Carried,
-    /// The reign that its node followed.
-    pub(super) reign: Reign,
     pub(super) body: Bytes,
 }
 
 impl Record {
     /// A response for the store. `None` if a part is too long for the format.
     pub(super) fn of_response(shared: Shared, now: SystemTime) -> Option<Bytes> {
-        let Shared { carried, reign, body } = shared;
+        let Shared { carried, body } = shared;
         let envelope = Envelope::Response(carried).encode(now)?;
-        let (reign, reign_bytes) = (reign.as_str().as_bytes(), u8::try_from(reign.as_str().len()).ok()?);
         let written_ms = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-        Some([&[VERSION, 0], &written_ms.to_le_bytes()[..], &[reign_bytes], reign, &envelope, &body].concat().into())
+        Some([&[VERSION, 0], &written_ms.to_le_bytes()[..], &envelope, &body].concat().into())
     }
 
     /// The names of fields for the store.
@@ -56,10 +52,7 @@ impl Record {
         let (head, rest) = value.split_first_chunk()?;
         match *head {
             [VERSION, 0] => {
-                let (written_ms, rest) = rest.split_first_chunk()?;
-                let (reign_bytes, rest) = rest.split_first()?;
-                let (reign, envelope) = rest.split_at_checked(usize::from(*reign_bytes))?;
-                let reign = Reign::new(str::from_utf8(reign).ok()?);
+                let (written_ms, envelope) = rest.split_first_chunk()?;
                 let (Envelope::Response(mut carried), body) = Envelope::decode(envelope, exchange)? else {
                     return None;
                 };
@@ -67,7 +60,7 @@ impl Record {
                 // The clocks of two nodes differ a little.
                 carried.rest(exchange.requested.duration_since(written).unwrap_or_default());
                 let body = value.slice_ref(body);
-                Some(Self::Response(Box::new(Shared { carried, reign, body })))
+                Some(Self::Response(Box::new(Shared { carried, body })))
             }
             [VERSION, 1] => {
                 let names = str::from_utf8(rest).ok()?.split(',').map(|name| name.parse().ok());
@@ -85,7 +78,7 @@ pub(super) fn variant_key(key: &[u8], variant: &Variant) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use eyewall_fleet::AsOf;
+    use eyewall_fleet::{AsOf, Reign};
     use eyewall_http::terms::{TERMS_BYTES, Terms};
     use http::header::{ACCEPT_LANGUAGE, USER_AGENT};
     use http::{HeaderMap, StatusCode};
@@ -100,14 +93,14 @@ mod tests {
         let carried = Carried {
             status: StatusCode::OK,
             terms: Terms { lifetime_seconds: 60, ..Terms::from_bytes([0; TERMS_BYTES]).unwrap() },
-            as_of: AsOf { line: 7, written_in: Reign::new("a") },
+            as_of: AsOf { line: 7, written_in: Reign::new("a"), reign: Reign::new("b") },
             vary: Vec::new(),
             tags: Vec::new(),
             fields: HeaderMap::new(),
             length: Some(4),
             is_kept: true,
         };
-        Shared { carried, reign: Reign::new("b"), body: Bytes::from_static(body) }
+        Shared { carried, body: Bytes::from_static(body) }
     }
 
     #[test]
@@ -117,7 +110,7 @@ mod tests {
             let exchange = Exchange { requested: at(requested), received: at(received) };
             let Some(Record::Response(read)) = Record::read(&value, exchange) else { panic!("a response") };
             assert_eq!((read.carried.age_seconds(at(received)), &read.body[..]), (age, &b"body"[..]));
-            assert_eq!((read.reign.as_str(), read.carried.as_of.line), ("b", 7));
+            assert_eq!(read.carried.as_of, shared(b"").carried.as_of);
         }
     }
 
