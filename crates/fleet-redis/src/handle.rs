@@ -4,12 +4,13 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use eyewall_fleet::{AsOf, Notes, Subject};
+use eyewall_fleet::{AsOf, Covers, Notes, Subject};
 use eyewall_region::clock;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::status::{FleetStatus, NodeStatus, Seen};
+use crate::unread::{Pending, Unread};
 
 /// How long a purge waits for the log.
 const WRITTEN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,6 +29,7 @@ pub struct Fleet {
     seen: Arc<Mutex<Seen>>,
     places: Arc<Mutex<Places>>,
     notes: Arc<Mutex<Notes>>,
+    unread: Arc<Unread>,
     /// Whether it takes foreign responses now.
     takes: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
@@ -52,14 +54,23 @@ pub struct Orders {
     pub(crate) seen: Arc<Mutex<Seen>>,
     pub(crate) places: Arc<Mutex<Places>>,
     pub(crate) notes: Arc<Mutex<Notes>>,
+    pub(crate) unread: Arc<Unread>,
 }
 
 /// What the thread is asked for.
 pub(crate) enum Order {
     /// To write a purge.
-    Append { purge: Vec<u8>, written: oneshot::Sender<Written> },
+    Append { purge: Vec<u8>, waits: Waiting },
     /// To list the nodes.
     Nodes(oneshot::Sender<Vec<NodeStatus>>),
+}
+
+/// The one that waits until a purge is in the log, and read.
+pub(crate) enum Waiting {
+    /// A client.
+    Client(oneshot::Sender<Written>),
+    /// Nobody.
+    Nobody(Pending),
 }
 
 /// The line that a purge has become.
@@ -101,8 +112,13 @@ impl Fleet {
         let places = Arc::new(Mutex::new(Places::default()));
         let notes = Arc::new(Mutex::new(Notes::new(NOTES_MAX, is_durable)));
         let (seen_there, places_there, notes_there) = (Arc::clone(&seen), Arc::clone(&places), Arc::clone(&notes));
-        let orders = Orders { receiver, seen: seen_there, places: places_there, notes: notes_there };
-        (Arc::new(Self { orders: sender, seen, places, notes, takes: OnceLock::new() }), orders)
+        let (unread, unread_there) = {
+            let unread = Arc::<Unread>::default();
+            (Arc::clone(&unread), unread)
+        };
+        let orders =
+            Orders { receiver, seen: seen_there, places: places_there, notes: notes_there, unread: unread_there };
+        (Arc::new(Self { orders: sender, seen, places, notes, unread, takes: OnceLock::new() }), orders)
     }
 
     /// Writes a purge that this node has applied to the log, and waits until the log has it, or all live nodes have applied it.
@@ -111,7 +127,7 @@ impl Fleet {
     /// [`FleetError`].
     pub async fn append(&self, purge: Vec<u8>, is_awaited: bool) -> Result<Appended, FleetError> {
         let (sender, receiver) = oneshot::channel();
-        if self.orders.try_send(Order::Append { purge, written: sender }).is_err() {
+        if self.orders.try_send(Order::Append { purge, waits: Waiting::Client(sender) }).is_err() {
             return Err(FleetError::NotWritten("too many purges wait for it".to_owned()));
         }
         let written = match tokio::time::timeout(WRITTEN_TIMEOUT, receiver).await {
@@ -132,7 +148,17 @@ impl Fleet {
     /// log, so the caller has to try again later.
     pub async fn write(&self, purge: Vec<u8>) -> bool {
         let (sender, receiver) = oneshot::channel();
-        self.orders.try_send(Order::Append { purge, written: sender }).is_ok() && receiver.await.is_ok()
+        self.orders.try_send(Order::Append { purge, waits: Waiting::Client(sender) }).is_ok() && receiver.await.is_ok()
+    }
+
+    /// Writes a purge that this node is about to apply to the log, without a wait. Until the node has read its line, it takes no foreign
+    /// response that the purge covers. If too many wait for the log, one soft purge of everything is written in their place.
+    pub fn write_later<'a>(&self, purge: Vec<u8>, covers: impl IntoIterator<Item = Covers<'a>>) {
+        let waits = Waiting::Nobody(self.unread.begin(covers));
+        if let Err(error) = self.orders.try_send(Order::Append { purge, waits }) {
+            self.unread.is_missing();
+            drop(error);
+        }
     }
 
     async fn wait_for_nodes(&self, written: &Written) -> Result<(), FleetError> {
@@ -182,7 +208,8 @@ impl Fleet {
     /// Whether a response that others have made may be taken ([`Notes::allows`]). Ask after the volume's purges were marked.
     pub fn allows(&self, as_of: &AsOf, subject: Subject<'_>) -> bool {
         let takes = self.takes.get().is_none_or(|takes| takes());
-        takes && self.as_of().is_some() && locked(&self.notes).allows(as_of, subject)
+        // A purge is among the notes before it leaves those that wait.
+        takes && self.as_of().is_some() && !self.unread.covers(subject) && locked(&self.notes).allows(as_of, subject)
     }
 
     /// From now on, lines cover something else.

@@ -24,6 +24,7 @@ mod redis_url;
 mod settings;
 mod status;
 mod thread;
+mod unread;
 
 pub use access::{Access, Connection, Found};
 pub use handle::{Appended, Fleet, FleetError, Orders};

@@ -11,14 +11,17 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::apply::{Applied, carry_out};
-use crate::handle::{Order, Orders, Places, Written, locked, random_word};
+use crate::handle::{Order, Orders, Places, Waiting, Written, locked, random_word};
 use crate::link::{Event, Link, Task};
 use crate::redis_log::{Answer, Known, Log};
 use crate::status::{NodeState, NodeStatus, Said, Seen};
+use crate::unread::Unread;
 use crate::{Settings, Volume};
 
 /// How many purges may wait for the log.
 const PENDING_MAX: usize = 10_000;
+/// How many of them nobody waits for, so that they don't push out those of operators.
+const UNAWAITED_MAX: usize = PENDING_MAX / 2;
 /// How many written purges are kept, to be written again if the log loses them.
 const KEPT_MAX: usize = 10_000;
 /// How many purges are written at once.
@@ -42,10 +45,14 @@ pub(crate) struct Node {
     /// This process, whose purges are applied already.
     process: Arc<str>,
     every: Duration,
-    /// The clients of purges that the log does not have yet.
-    waiting: HashMap<Ticket, oneshot::Sender<Written>>,
-    /// The clients of purges that the log has, until this node has read them (N10).
-    unread: Vec<(Written, oneshot::Sender<Written>)>,
+    /// Those that wait for purges that the log does not have yet.
+    waiting: HashMap<Ticket, Waiting>,
+    /// Those that wait for purges that the log has, until this node has read them (N10).
+    unread: Vec<(Written, Waiting)>,
+    /// What purges cover that no client waits for.
+    unawaited: Arc<Unread>,
+    /// A soft purge of everything.
+    everything: Vec<u8>,
     /// What lines cover, if the volume takes responses of others.
     notes: Option<Arc<Mutex<Notes>>>,
     earlier: Earlier,
@@ -112,7 +119,7 @@ impl Node {
         volume: Arc<dyn Volume>,
         ready: std::sync::mpsc::Sender<()>,
     ) -> io::Result<Self> {
-        let Orders { receiver: orders, seen, places, notes } = orders;
+        let Orders { receiver: orders, seen, places, notes, unread: unawaited } = orders;
         let process = random_word()?;
         let max_blind = settings.max_blind;
         let reliance = Reliance { max_blind_ms: max_blind.as_millis() as u64, is_durable: settings.durable };
@@ -141,6 +148,8 @@ impl Node {
             every: (max_blind / 16).clamp(TICKS.0, TICKS.1),
             waiting: HashMap::new(),
             unread: Vec::new(),
+            unawaited,
+            everything: settings.everything.clone(),
             notes: settings.takes_foreign.then_some(notes),
             earlier: Earlier { left: EARLIER_MAX, is_under_way: false, is_durable: settings.durable },
             listing: Vec::new(),
@@ -189,17 +198,37 @@ impl Node {
         // A look-up of the place keeps it in the volume.
         self.saved = None;
         self.act(actions).await;
+        self.write_missing();
         self.ask();
+    }
+
+    /// Writes one purge of everything in the place of those that found no place, once there is one.
+    fn write_missing(&mut self) {
+        if self.outbox.pending() < UNAWAITED_MAX
+            && let Some(pending) = self.unawaited.missing()
+        {
+            self.append(self.everything.clone(), Waiting::Nobody(pending));
+        }
+    }
+
+    /// Takes a purge for the log. If the outbox is full, dropping the sender tells a client.
+    fn append(&mut self, purge: Vec<u8>, waits: Waiting) {
+        let is_unawaited = matches!(waits, Waiting::Nobody(_));
+        let has_place = !is_unawaited || self.outbox.pending() < UNAWAITED_MAX;
+        match has_place.then(|| self.outbox.push(purge)) {
+            Some(Ok(ticket)) => {
+                self.waiting.insert(ticket, waits);
+            }
+            _ if is_unawaited => self.unawaited.is_missing(),
+            _ => {}
+        }
     }
 
     fn order(&mut self, order: Order) {
         match order {
-            Order::Append { purge, written } => {
-                // If the outbox is full, dropping the sender tells it.
-                if let Ok(ticket) = self.outbox.push(purge) {
-                    self.waiting.insert(ticket, written);
-                    self.ask();
-                }
+            Order::Append { purge, waits } => {
+                self.append(purge, waits);
+                self.ask();
             }
             Order::Nodes(listed) => {
                 if self.connection.is_up && self.tasks.try_send(Task::Nodes).is_ok() {
@@ -408,8 +437,11 @@ impl Node {
     fn answer_read(&mut self, has_softened: bool) {
         let (last, waits) = (self.follower.number(), self.notes.is_some() && !has_softened);
         for (written, waiting) in self.unread.extract_if(.., |(written, _)| !waits || written.number <= last) {
-            // Its client may have gone.
-            let _ = waiting.send(written);
+            match waiting {
+                // It may have gone.
+                Waiting::Client(client) => drop(client.send(written)),
+                Waiting::Nobody(pending) => drop(pending),
+            }
         }
     }
 

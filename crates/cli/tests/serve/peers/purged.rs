@@ -7,6 +7,7 @@ use std::time::Duration;
 use eyewall::{Cache, Purge};
 
 use super::{Node, Peers, is_of_peer};
+use crate::common::client::Reply;
 use crate::common::origin::Origin;
 use crate::common::redis::Redis;
 
@@ -106,6 +107,29 @@ fn a_purge_of_a_program_holds_at_its_node_while_the_log_is_gone() {
     let before = origin.asked().len();
     let reply = other.get(&target);
     assert!(reply.text().parse::<usize>().unwrap() > before, "{reply:?} after {before}");
+}
+
+/// A user sees his own comment, and soon at every node.
+#[test]
+fn what_a_post_changes_is_taken_from_no_other_node() {
+    let Some(mut redis) = Redis::start(&[]) else { return };
+    let origin = Origin::counting(FIELDS);
+    let peers = Peers::start(&redis, 2, &format!("origins = [\"{}\"]", origin.url()));
+    let (home, other) = (&peers.nodes[0], &peers.nodes[1]);
+    let (first, second) = (peers.cold(0, "first"), peers.cold(0, "second"));
+    let post = |target: &str| {
+        home.get(target);
+        assert!(is_of_peer(&other.get(target)));
+        assert_eq!(other.server.ask("POST", target, &["Content-Length: 0"]).status, 200);
+        let before = origin.asked().len();
+        let is_new = move |reply: &Reply| reply.text().parse::<usize>().unwrap() > before;
+        let reply = other.get(target);
+        assert!(is_new(&reply), "{reply:?} after {before}");
+        is_new
+    };
+    home.server.get_until(&first, post(&first));
+    redis.kill();
+    let _is_new = post(&second);
 }
 
 #[test]

@@ -4,6 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use eyewall::Purge as Kind;
+use eyewall_fleet::Covers;
+use eyewall_fleet_agent::words::{Purging, Subject};
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::field::connection::{self, Way};
 use eyewall_http::field::groups;
@@ -129,7 +132,34 @@ impl Proxy {
             let key = self.key_of(uri.clone())?;
             Some((key.address().to_owned(), tags::address(&self.site, &key)))
         };
+        self.tell_fleet(invalidated, group, address);
         invalidated.purge(&self.pages, group, &tags::many(&self.site), address);
+    }
+
+    /// Writes what a request invalidates to the log of the fleet if this node takes responses of others: they may still have the old ones.
+    fn tell_fleet(
+        &self,
+        invalidated: &Invalidated,
+        group: impl Fn(&str) -> Option<String>,
+        address: impl Fn(&Uri) -> Option<(String, Option<String>)>,
+    ) {
+        let takes_foreign = self.peers.is_some() || self.second_level.is_some();
+        let Some(fleet) = self.fleet.as_ref().filter(|_| takes_foreign) else { return };
+        let mut tags: Vec<String> = invalidated.groups.iter().filter_map(|name| group(name)).collect();
+        if !tags.is_empty() {
+            tags.push(tags::many(&self.site));
+        }
+        let keys: Vec<_> = invalidated.uris.iter().filter_map(|uri| Some((uri, address(uri)?))).collect();
+        if tags.is_empty() && keys.is_empty() {
+            return;
+        }
+        let of_uris = keys.iter().map(|(uri, _)| Subject::Url(uri.to_string()));
+        let subjects = of_uris.chain(tags.iter().cloned().map(Subject::EntryTag)).collect();
+        let of_keys = keys.iter().flat_map(|(_, (address, tag))| {
+            [Some(Covers::Address(address)), tag.as_deref().map(Covers::Tag)].into_iter().flatten()
+        });
+        let covers = of_keys.chain(tags.iter().map(|tag| Covers::Tag(tag)));
+        fleet.write_later(Purging::new(subjects, Kind::Hard).encode(), covers);
     }
 
     /// The key of an address of this site.
