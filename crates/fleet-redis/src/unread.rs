@@ -73,11 +73,10 @@ impl Unread {
 
     /// The purge of everything that is due, if it is.
     pub(crate) fn missing(self: &Arc<Self>) -> Option<Pending> {
-        locked(&self.covered).is_missing.then(|| {
-            let everything = self.begin([Covers::Everything]);
-            locked(&self.covered).is_missing = false;
-            everything
-        })
+        let mut covered = locked(&self.covered);
+        let is_due = std::mem::take(&mut covered.is_missing);
+        covered.wide += u32::from(is_due);
+        is_due.then(|| Pending { unread: Arc::clone(self), hashes: Vec::new(), is_wide: true })
     }
 
     fn of_address(&self, address: &str) -> u64 {
