@@ -4,7 +4,7 @@
 //! one without talking about it. A node that comes takes the keys that it has the highest score for, and a node that goes leaves its keys
 //! to the second of each. So 1/n of the keys move, and no others.
 //!
-//! A home that is busy is passed over: it has more requests under way than [`LOAD`] times the mean. The next node by score is asked then.
+//! A home that is busy is passed over: it has more requests under way than `LOAD` times the mean. The next node by score is asked then.
 //!
 //! A node that is the home never passes itself over. So a node asks only nodes with a higher score for the key than its own, and nodes whose
 //! requests wait for each other never form a circle.
