@@ -104,7 +104,11 @@ async fn be_the_node(mut outbox: Outbox, cache: &Cache, settings: &AgentSettings
     progress.guard(&fleet);
     let _thread = FleetThread::start(&settings.node, orders, Arc::new(volume))?;
     let shared = match &settings.second_level {
-        Some(second_level) => share(second_level, cache, &fleet, epochs)?,
+        // Purges matter more than objects that are shared.
+        Some(second_level) => share(second_level, cache, &fleet, epochs).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the programs of this volume share no objects");
+            None
+        }),
         None => None,
     };
     if let Some(ready) = ready.take() {

@@ -22,6 +22,7 @@ use eyewall_fleet_redis::Fleet;
 use eyewall_second_level::SecondLevel;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
 
 use crate::epochs::Epochs;
 
@@ -29,8 +30,10 @@ use crate::epochs::Epochs;
 const KEYS: &[u8] = b"entry\0";
 /// Objects without a time to live are kept that long.
 const TTL_MAX: Duration = Duration::from_hours(24);
-/// How long a client may take for its request.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a client may take for its request, and for the answer.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How many clients are served at the same time. The others wait, and go on without an answer after their own timeout.
+const CLIENTS_MAX: usize = 256;
 const VERSION: u8 = 1;
 
 /// What the connections of all clients need.
@@ -64,12 +67,16 @@ impl Door {
 
     /// Answers clients, until it is dropped.
     pub(crate) async fn serve(&self, sharing: Arc<Sharing>) {
-        loop {
+        let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+        while let Ok(place) = Arc::clone(&places).acquire_owned().await {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     let sharing = Arc::clone(&sharing);
                     // A client that has gone needs no answer.
-                    tokio::spawn(async move { drop(sharing.answer(stream).await) });
+                    tokio::spawn(async move {
+                        let _ = sharing.answer(stream).await;
+                        drop(place);
+                    });
                 }
                 // Descriptors have run out, for instance.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -87,11 +94,10 @@ impl Drop for Door {
 
 impl Sharing {
     async fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
-        let reading = tokio::time::timeout(REQUEST_TIMEOUT, read(&mut stream)).await;
-        match Request::decode(&reading.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?) {
+        match Request::decode(&in_time(read(&mut stream)).await?) {
             Some(Request::Ask(key)) => {
                 let found = self.ask(&key).await;
-                stream.write_all(&protocol::encode_answer(found.as_ref())).await
+                in_time(stream.write_all(&protocol::encode_answer(found.as_ref()))).await
             }
             Some(Request::Offer(offer)) => {
                 self.offer(&offer);
@@ -124,6 +130,10 @@ impl Sharing {
         let ttl = offer.object.ttl.map_or(TTL_MAX, |ttl| ttl.saturating_add(offer.object.stale).min(TTL_MAX));
         self.second_level.offer(&[KEYS, &offer.key].concat(), Bytes::from(bytes), ttl);
     }
+}
+
+async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    tokio::time::timeout(CLIENT_TIMEOUT, work).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 async fn read(stream: &mut UnixStream) -> io::Result<Vec<u8>> {

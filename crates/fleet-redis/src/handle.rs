@@ -40,8 +40,6 @@ const NOTES_MAX: usize = 100_000;
 /// How far this node is.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    /// The highest line that may be applied already.
-    pub(crate) seen: Option<AsOf>,
     /// All lines up to this one are applied.
     pub(crate) applied: Option<AsOf>,
     /// When it becomes blind unless it is confirmed before. `None`: it isn't confirmed.
@@ -108,17 +106,22 @@ impl Fleet {
     /// A fleet, and what its thread needs. `is_durable`: no acknowledged line of its log is ever lost.
     pub fn new(is_durable: bool) -> (Arc<Self>, Orders) {
         let (sender, receiver) = mpsc::channel(ORDERS_MAX);
-        let seen = Arc::new(Mutex::new(Seen::default()));
-        let places = Arc::new(Mutex::new(Places::default()));
-        let notes = Arc::new(Mutex::new(Notes::new(NOTES_MAX, is_durable)));
-        let (seen_there, places_there, notes_there) = (Arc::clone(&seen), Arc::clone(&places), Arc::clone(&notes));
-        let (unread, unread_there) = {
-            let unread = Arc::<Unread>::default();
-            (Arc::clone(&unread), unread)
+        let orders = Orders {
+            receiver,
+            seen: Arc::default(),
+            places: Arc::default(),
+            notes: Arc::new(Mutex::new(Notes::new(NOTES_MAX, is_durable))),
+            unread: Arc::default(),
         };
-        let orders =
-            Orders { receiver, seen: seen_there, places: places_there, notes: notes_there, unread: unread_there };
-        (Arc::new(Self { orders: sender, seen, places, notes, unread, takes: OnceLock::new() }), orders)
+        let fleet = Self {
+            orders: sender,
+            seen: Arc::clone(&orders.seen),
+            places: Arc::clone(&orders.places),
+            notes: Arc::clone(&orders.notes),
+            unread: Arc::clone(&orders.unread),
+            takes: OnceLock::new(),
+        };
+        (Arc::new(fleet), orders)
     }
 
     /// Writes a purge that this node has applied to the log, and waits until the log has it, or all live nodes have applied it.
@@ -196,7 +199,10 @@ impl Fleet {
 
     /// The last line that this node has applied, with all before it. `None`: it doesn't follow the log now.
     pub fn as_of(&self) -> Option<AsOf> {
-        self.place(|places| places.applied.clone())
+        let places = locked(&self.places);
+        // The node's thread may be late to say that it is blind.
+        places.blind_from_ms.filter(|blind_from_ms| clock::since_boot_ms() < *blind_from_ms)?;
+        places.applied.clone()
     }
 
     /// From now on, foreign responses are taken only while this holds. It is asked before the notes.
@@ -215,18 +221,6 @@ impl Fleet {
     /// From now on, lines cover something else.
     pub fn forget_notes(&self) {
         locked(&self.notes).forget();
-    }
-
-    /// The last line that this node may be applying, or has applied. `None`: it doesn't follow the log now.
-    pub fn seen(&self) -> Option<AsOf> {
-        self.place(|places| places.seen.clone())
-    }
-
-    fn place(&self, of: impl Fn(&Places) -> Option<AsOf>) -> Option<AsOf> {
-        let places = locked(&self.places);
-        // The node's thread may be late to say that it is blind.
-        places.blind_from_ms.filter(|blind_from_ms| clock::since_boot_ms() < *blind_from_ms)?;
-        of(&places)
     }
 
     /// How the fleet is doing.

@@ -383,7 +383,6 @@ impl Node {
     async fn act(&mut self, actions: Vec<Action>) {
         let asks = actions.contains(&Action::Ask);
         let place = self.follower.place().cloned();
-        locked(&self.places).seen = place.as_ref().map(AsOf::of);
         let (volume, process, notes) = (Arc::clone(&self.volume), Arc::clone(&self.process), self.notes.clone());
         let has_softened = actions.iter().any(|action| matches!(action, Action::SoftenAll(_)));
         let saves = has_softened || self.saved.is_none_or(|saved| saved.elapsed() >= SAVE_SPACING);
@@ -448,10 +447,7 @@ impl Node {
     /// Tells how far the node is.
     fn publish(&self) {
         let mut places = locked(&self.places);
-        let applied = self.follower.place().map(AsOf::of);
-        // After a failure, there is no place until the log is asked again.
-        places.seen.take_if(|_| applied.is_none());
-        places.applied = applied;
+        places.applied = self.follower.place().map(AsOf::of);
         places.blind_from_ms = self.follower.blind_from_ms();
     }
 

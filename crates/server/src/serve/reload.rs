@@ -132,11 +132,9 @@ impl Reloader {
         let prepared = self.workers.prepare(&ListenPlace::all(server), |workers| Binding::of(server, workers))?;
         shared.begin_tls(prepared.https_port(), Some(&before))?;
         let shared = Arc::new(shared);
-        let closed = self.workers.change(&shared, prepared)?;
-        self.shared.store(Arc::clone(&shared));
-        if let Some(fleet) = &shared.fleet {
-            fleet.forget_notes();
-        }
+        // Before the first request of it, so that no response of another node is judged by notes of the other configuration.
+        self.put(&shared);
+        let closed = self.workers.change(&shared, prepared).inspect_err(|_| self.put(&before))?;
         before.retire(&shared);
         shared.config.log_warnings();
         Ok(Reloaded {
@@ -146,6 +144,17 @@ impl Reloader {
             closed: closed.iter().map(ToString::to_string).collect(),
             not_reloaded,
         })
+    }
+}
+
+impl Reloader {
+    /// Makes this the state of the server's other parts. Lines of the fleet's log cover something else from now on: each is noted under
+    /// the lock of the notes, by the state of that moment.
+    fn put(&self, shared: &Arc<Shared>) {
+        self.shared.store(Arc::clone(shared));
+        if let Some(fleet) = &shared.fleet {
+            fleet.forget_notes();
+        }
     }
 }
 
