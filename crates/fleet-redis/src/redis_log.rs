@@ -5,7 +5,8 @@
 //! {NAME}:state   hash     name of this list, number and reign of the last line
 //! {NAME}:nodes   hash     process: until when it counts as live, and what it says of itself
 //! ```
-//! Scripts make each step one step. The braces keep all keys in one slot of a cluster.
+//! Scripts make each step one step. A connection loads them into the server when it begins, and then names them only. A server that has
+//! lost them answers with an error, so the connection begins again. The braces keep all keys in one slot of a cluster.
 
 use std::time::Duration;
 
@@ -49,6 +50,14 @@ struct Keys {
 pub(crate) struct Writes {
     connection: Connection,
     log: Log,
+    scripts: Scripts,
+}
+
+/// The names that the server gave to the scripts.
+struct Scripts {
+    append: String,
+    ask: String,
+    nodes: String,
 }
 
 /// A connection that waits for lines.
@@ -105,9 +114,17 @@ impl Log {
     /// # Errors
     /// Those of Redis.
     pub(crate) async fn connect(&self, found: &Found) -> RedisResult<(Writes, Reads)> {
-        let writes = self.access.connect(found, self.timeout + Duration::from_secs(1)).await?;
+        let mut writes = self.access.connect(found, self.timeout + Duration::from_secs(1)).await?;
+        let scripts = Scripts::load(&mut writes).await?;
         let reads = self.access.connect(found, READ_BLOCK + READ_TIMEOUT).await?;
-        Ok((Writes { connection: writes, log: self.clone() }, Reads { connection: reads, log: self.clone() }))
+        Ok((Writes { connection: writes, log: self.clone(), scripts }, Reads { connection: reads, log: self.clone() }))
+    }
+}
+
+impl Scripts {
+    async fn load(connection: &mut Connection) -> RedisResult<Self> {
+        let mut load = async |script: &str| connection.query(redis::cmd("SCRIPT").arg("LOAD").arg(script)).await;
+        Ok(Self { append: load(APPEND).await?, ask: load(ASK).await?, nodes: load(NODES).await? })
     }
 }
 
@@ -120,14 +137,14 @@ impl Writes {
         let Log { keys, new_name, lines_max, min_replicas, timeout, .. } = &self.log;
         let mut commands = Vec::with_capacity(3);
         if !purges.is_empty() {
-            let mut append = eval(APPEND, &[&keys.state, &keys.lines]);
+            let mut append = evaluate(&self.scripts.append, &[&keys.state, &keys.lines]);
             append.arg(new_name).arg(lines_max).arg(question.process);
             for (_, purge) in purges {
                 append.arg(purge);
             }
             commands.push(append);
         }
-        let mut ask = eval(ASK, &[&keys.state, &keys.lines, &keys.nodes]);
+        let mut ask = evaluate(&self.scripts.ask, &[&keys.state, &keys.lines, &keys.nodes]);
         ask.arg(new_name).arg(question.about).arg(question.process).arg(question.said);
         ask.arg(question.live_for.as_millis() as u64);
         commands.push(ask);
@@ -168,14 +185,16 @@ impl Writes {
     /// # Errors
     /// Those of Redis.
     pub(crate) async fn nodes(&mut self) -> RedisResult<Vec<Known>> {
-        let found: Vec<(i64, String)> = self.connection.query(&eval(NODES, &[&self.log.keys.nodes])).await?;
+        let list = evaluate(&self.scripts.nodes, &[&self.log.keys.nodes]);
+        let found: Vec<(i64, String)> = self.connection.query(&list).await?;
         Ok(found.into_iter().map(|(left_ms, said)| Known { left_ms, said }).collect())
     }
 }
 
-fn eval(script: &str, keys: &[&str]) -> Cmd {
-    let mut command = redis::cmd("EVAL");
-    command.arg(script).arg(keys.len());
+/// Runs a script that the server has.
+fn evaluate(name: &str, keys: &[&str]) -> Cmd {
+    let mut command = redis::cmd("EVALSHA");
+    command.arg(name).arg(keys.len());
     for key in keys {
         command.arg(key);
     }

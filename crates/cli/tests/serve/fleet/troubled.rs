@@ -26,6 +26,23 @@ fn a_server_without_memory_is_as_one_that_is_not_there() {
 }
 
 #[test]
+fn a_server_that_has_lost_its_scripts_gets_them_again() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let origin = Origin::counting(FIELDS);
+    let nodes = [(); 2].map(|()| Node::start(&patient(&redis.url()), &origin.url()));
+    for node in &nodes {
+        node.store("/a");
+    }
+    assert_eq!(redis.command("SCRIPT FLUSH"), "+OK");
+    nodes[0].purge_and_wait(r#"{"url": "http://test/a"}"#);
+    nodes[1].await_miss("/a");
+    redis.command_until("XLEN {eyewall}:lines", |line| line == ":1");
+    for node in &nodes {
+        assert_eq!(node.status()["gaps"], 0);
+    }
+}
+
+#[test]
 fn a_slow_server_delays_purges_and_nothing_else() {
     let Some(redis) = Redis::start(&[]) else { return };
     let origin = Origin::counting(FIELDS);
