@@ -57,8 +57,10 @@ pub enum WhyNot {
     Failed,
     /// The cache doesn't follow the purge log of the fleet.
     DoesNotFollow,
-    /// The cache has another configuration, or can't answer such a request.
+    /// The cache can't answer such a request.
     NotServed,
+    /// The settings of the site are others there.
+    OtherSettings,
 }
 
 /// A response without its body.
@@ -184,7 +186,7 @@ impl Envelope {
 
 impl WhyNot {
     fn of(byte: u8) -> Self {
-        let all = [Self::NotStored, Self::Failed, Self::DoesNotFollow];
+        let all = [Self::NotStored, Self::Failed, Self::DoesNotFollow, Self::OtherSettings];
         all.into_iter().find(|why| *why as u8 == byte).unwrap_or(Self::NotServed)
     }
 }
@@ -297,6 +299,7 @@ mod tests {
             Envelope::Nothing(WhyNot::NotStored),
             Envelope::Nothing(WhyNot::DoesNotFollow),
             Envelope::Nothing(WhyNot::NotServed),
+            Envelope::Nothing(WhyNot::OtherSettings),
         ] {
             let mut bytes = envelope.encode(NOW).unwrap();
             let prefix = bytes[..PREFIX_BYTES].try_into().unwrap();

@@ -70,13 +70,17 @@ pub(crate) struct Sites {
     /// Suffixes that begin with a dot, the longest first.
     by_suffix: Vec<(String, usize)>,
     of_all_others: Option<usize>,
+    settings_hash: [u8; 32],
 }
 
 impl Sites {
     /// The sites of a configuration, in their order.
     pub(crate) fn of(sites: &[site::Site]) -> Self {
-        let all = sites.iter().map(|site| Arc::new(Site::of(site))).collect();
-        let mut found = Self { all, by_name: HashMap::new(), by_suffix: Vec::new(), of_all_others: None };
+        let all: Vec<_> = sites.iter().map(|site| Arc::new(Site::of(site))).collect();
+        let hashes: Vec<&[u8]> = all.iter().map(|site| &site.settings_hash[..]).collect();
+        let settings_hash = sha256(&hashes);
+        let mut found =
+            Self { all, by_name: HashMap::new(), by_suffix: Vec::new(), of_all_others: None, settings_hash };
         for (number, site) in found.all.iter().enumerate() {
             for host in &site.settings.hosts {
                 match host.get_ref() {
@@ -103,6 +107,11 @@ impl Sites {
     pub(crate) fn number_of(&self, host: &str) -> Option<usize> {
         let below = || self.by_suffix.iter().find(|(suffix, _)| host.ends_with(suffix)).map(|(_, number)| *number);
         self.by_name.get(host).copied().or_else(below).or(self.of_all_others)
+    }
+
+    /// A hash of what two nodes of a fleet must have in common to share the responses of all sites ([`Site::basis`]).
+    pub(crate) fn settings_hash(&self) -> [u8; 32] {
+        self.settings_hash
     }
 
     /// All of them, in the order of the file.

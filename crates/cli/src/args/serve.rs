@@ -44,7 +44,10 @@ SIGHUP to the server does the same; its log says how it ended.";
 pub(super) const FLEET_AFTER_HELP: &str = "\
 A node is a process of `eyewall serve` with a [fleet] in its configuration. The list has all nodes that are live, and those that \
 ended in the last ten minutes. A node that is blind is cut off from the purge log, and revalidates stored responses. If the \
-server can't reach the purge log, it knows only about itself.";
+server can't reach the purge log, it knows only about itself.
+
+With peers, a line for each says whether this server asks it for responses, and if not, why. With a second level, a line has its \
+state: whether misses ask it, and how many of them it answered.";
 
 pub(super) const UPGRADE_AFTER_HELP: &str = "\
 The running process starts the program that now has its path, with the same command line. The new process gets the listening \

@@ -43,7 +43,12 @@ impl Origin {
 
     /// Gives each new connection to the function, and then closes it. It notes no requests.
     pub(crate) fn silent(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        Self::silent_at(SocketAddr::from(([127, 0, 0, 1], 0)), answer)
+    }
+
+    /// The same at this address, which is free.
+    pub(crate) fn silent_at(address: SocketAddr, answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(address).expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
         let answer = Arc::new(answer);
         // The thread ends with the process of the tests.

@@ -12,10 +12,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::admin::{Socket, json};
 use crate::common::client::Reply;
+use crate::common::command::{eyewall, run};
 use crate::common::redis::Redis;
 use crate::common::server::Server;
 
@@ -62,6 +64,25 @@ impl Node {
             assert!(start.elapsed() < PATIENCE, "still {status}");
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// Waits until it knows the state of another node. There are two nodes.
+    fn await_peer(&self, is_so: impl Fn(&Value) -> bool) -> Value {
+        let start = Instant::now();
+        loop {
+            let status = json(&self.admin.ask("GET", "/fleet", &[], ""));
+            let others = status["peers"].as_array().unwrap().iter().filter(|peer| peer["self"] == false);
+            if let Some(peer) = others.into_iter().find(|peer| is_so(peer)) {
+                return peer.clone();
+            }
+            assert!(start.elapsed() < PATIENCE, "still {status}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// What `eyewall fleet` shows.
+    fn fleet(&self) -> String {
+        run(eyewall().args(["fleet", "--server"]).arg(self.admin.path()), b"").text().to_owned()
     }
 
     /// Its address for other nodes.

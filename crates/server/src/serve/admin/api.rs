@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use eyewall::Cache;
 use eyewall_fleet_redis::FleetStatus;
+use eyewall_second_level::Status as LevelStatus;
 use http::header::{ALLOW, ORIGIN, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
@@ -143,6 +144,9 @@ struct Fleet {
     /// The nodes that this one takes responses from.
     #[serde(skip_serializing_if = "Option::is_none")]
     peers: Option<Vec<PeerStatus>>,
+    /// How the second level is doing, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_level: Option<LevelStatus>,
 }
 
 /// Whether a purge waits for the nodes of the fleet.
@@ -158,7 +162,8 @@ async fn fleet(shared: &Shared) -> Result<Response<Body>, Refusal> {
     match &shared.fleet {
         Some(fleet) => {
             let peers = shared.peers.as_ref().map(|peers| peers.status());
-            Ok(reply::json(StatusCode::OK, &Fleet { status: fleet.status().await, peers }))
+            let second_level = shared.second_level.as_ref().map(|level| level.status());
+            Ok(reply::json(StatusCode::OK, &Fleet { status: fleet.status().await, peers, second_level }))
         }
         None => {
             Err(Refusal::new(StatusCode::NOT_FOUND, "this server has no fleet; [fleet] of its configuration names one"))

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use eyewall_page_cache::cached_body::CachedBody;
 use eyewall_page_cache::carried::{Envelope, WhyNot};
 use eyewall_page_cache::upstream::BoxError;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -26,7 +26,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::Peers;
 use super::question::{PageQuestion, QUESTION_BYTES_MAX, Question};
-use super::sign::{Claim, Key, PROOF, Refused};
+use super::sign::{Claim, Key, PROOF, REFUSED, Refused};
 use super::tls::Acceptor;
 use crate::serve::origin::ResponseBody;
 use crate::serve::reload::Reloader;
@@ -143,21 +143,25 @@ impl Door {
         let (parts, body) = request.into_parts();
         let claim = match Claim::of(&parts.headers, SystemTime::now()) {
             Ok(claim) => claim,
-            Err(error) => return refused(StatusCode::FORBIDDEN, &error.to_string()),
+            Err(error) => return unsigned(error, None),
         };
         let Ok(Some(question)) = tokio::time::timeout(BODY_TIMEOUT, self.collect(body)).await else {
             return refused(StatusCode::BAD_REQUEST, "the question is incomplete, or too long");
         };
         let number = match self.peers.key.check(&self.peers.url, &claim, &question, SystemTime::now()) {
             Ok(number) => number,
-            Err(Refused::Full) => return refused(StatusCode::SERVICE_UNAVAILABLE, &Refused::Full.to_string()),
-            Err(error) => return refused(StatusCode::FORBIDDEN, &error.to_string()),
+            Err(error @ Refused::Full) => return unsigned(error, self.peers.key.excuse(&claim)),
+            Err(error) => return unsigned(error, None),
         };
         let answer = match Question::decode(&question) {
             None => return refused(StatusCode::BAD_REQUEST, "this version can't read the question"),
-            Some(Question::Life) => {
-                let follows = self.peers.fleet.as_of().is_some();
-                let why = if follows { WhyNot::NotServed } else { WhyNot::DoesNotFollow };
+            Some(Question::Life(settings)) => {
+                let has_same = self.reloader.shared().by_host.settings_hash() == settings;
+                let why = match self.peers.fleet.as_of() {
+                    None => WhyNot::DoesNotFollow,
+                    Some(_) if has_same => WhyNot::NotServed,
+                    Some(_) => WhyNot::OtherSettings,
+                };
                 Answer::Head(self.begin(number, &Envelope::Nothing(why)), None)
             }
             // The head of the response goes out at once, as a sign of life.
@@ -193,7 +197,7 @@ impl Door {
             return Err(WhyNot::NotServed);
         }
         let service = self.service();
-        let proxy = service.proxy(&question.authority).ok_or(WhyNot::NotServed)?;
+        let proxy = service.proxy(&question.authority).ok_or(WhyNot::OtherSettings)?;
         let (carried, body) = proxy.answer_peer(&question, as_of).await?;
         if question.has(&carried.fields) {
             return Ok((Envelope::Unchanged(carried), CachedBody::empty()));
@@ -224,6 +228,15 @@ fn begin(key: &Key, number: u128, envelope: &Envelope) -> Bytes {
     let proof = key.prove(number, &bytes);
     bytes.extend(proof);
     Bytes::from(bytes)
+}
+
+/// Refuses a question whose signature doesn't count. `proof` shows that this is a node.
+fn unsigned(error: Refused, proof: Option<HeaderValue>) -> Response<Answer> {
+    let status = if error == Refused::Full { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::FORBIDDEN };
+    let mut response = refused(status, &error.to_string());
+    response.headers_mut().insert(REFUSED, HeaderValue::from_static(error.word()));
+    response.headers_mut().extend(proof.map(|proof| (PROOF, proof)));
+    response
 }
 
 fn refused(status: StatusCode, words: &str) -> Response<Answer> {

@@ -14,13 +14,14 @@ use hyper_util::client::legacy::Client as Pool;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::task::JoinHandle;
 
-use super::members::Member;
+use super::members::{Member, Why};
 use super::question::{PageQuestion, Question};
-use super::sign::{Key, MAC_BYTES, SIGNATURE};
+use super::sign::{Key, MAC_BYTES, REFUSED, SIGNATURE};
 use super::tls::Connector;
 use super::{Peers, answer};
 use crate::config::fleet::PeerUrl;
 use crate::serve::origin::ResponseBody;
+use crate::serve::reload::Reloader;
 
 /// The longest wait for a sign of life.
 const LIFE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -60,16 +61,33 @@ pub(crate) enum PeerError {
     Late,
     #[error("it can't be reached: {0}")]
     Unreachable(String),
-    #[error("it refused the question ({0}): {1}")]
-    Refused(StatusCode, String),
+    #[error("it refused the question ({status}): {words}")]
+    Refused { status: StatusCode, why: Why, words: String },
     #[error("it is busy")]
     Busy,
     #[error("what answers there doesn't have the fleet's key")]
     Unproven,
+    #[error("it doesn't follow the purge log")]
+    DoesNotFollow,
     #[error("its answer broke off, or this version can't read it")]
     Broken,
     #[error("the question can't be asked")]
     Unaskable,
+}
+
+impl PeerError {
+    /// Its kind, for operators.
+    pub(super) fn why(&self) -> Why {
+        match self {
+            Self::Late => Why::Slow,
+            Self::Unreachable(_) => Why::Unreachable,
+            Self::Refused { why, .. } => *why,
+            Self::Busy => Why::Busy,
+            Self::Unproven => Why::Key,
+            Self::DoesNotFollow => Why::Blind,
+            Self::Broken | Self::Unaskable => Why::Unreadable,
+        }
+    }
 }
 
 impl Client {
@@ -102,7 +120,7 @@ impl Peers {
             Err(error) => {
                 wait.failed();
                 if !matches!(error, PeerError::Unaskable | PeerError::Busy) {
-                    member.fails(&error.to_string());
+                    member.fails(error);
                 }
             }
         }
@@ -127,14 +145,17 @@ impl Peers {
             let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
             PeerError::Unreachable(cause)
         })?;
-        if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        // Without the proof, it may be another program that has the address of a node that is dead.
+        if self.key.excuses(number, response.headers()) {
             return Err(PeerError::Busy);
         }
         if response.status() != StatusCode::OK {
-            let (status, body) = (response.status(), response.into_body());
+            let (head, body) = response.into_parts();
+            let word = head.headers.get(REFUSED).and_then(|word| word.to_str().ok());
+            let why = Why::of_refusal(word);
             let words = http_body_util::Limited::new(body, WORDS_MAX).collect().await;
             let words = words.map(|words| String::from_utf8_lossy(&words.to_bytes()).trim().to_owned());
-            return Err(PeerError::Refused(status, words.unwrap_or_default()));
+            return Err(PeerError::Refused { status: head.status, why, words: words.unwrap_or_default() });
         }
         // Another program may have the address by now, or have named it in Redis.
         if !self.key.promises(number, response.headers()) {
@@ -143,18 +164,21 @@ impl Peers {
         Ok(Alive { key: Arc::clone(&self.key), number, requested, response })
     }
 
-    /// Asks a node whether it is alive, and follows the purge log.
-    async fn probe(&self, member: &Member) {
-        let alive = self.send(member, &Question::Life, PROBE_TIMEOUT).await;
+    /// Asks a node whether it is alive, follows the purge log, and has these settings of sites.
+    async fn probe(&self, member: &Member, settings: [u8; 32]) {
+        let alive = self.send(member, &Question::Life(settings), PROBE_TIMEOUT).await;
         let made = match alive {
             Ok(alive) => tokio::time::timeout(PROBE_TIMEOUT, alive.answer()).await.unwrap_or(Err(PeerError::Late)),
             Err(error) => Err(error),
         };
         match made.map(|made| made.envelope) {
-            Ok(Envelope::Nothing(WhyNot::DoesNotFollow)) => member.fails("it doesn't follow the purge log"),
-            Ok(_) => member.is_alive(),
-            Err(PeerError::Busy) => {}
-            Err(error) => member.fails(&error.to_string()),
+            Ok(Envelope::Nothing(WhyNot::DoesNotFollow)) => member.fails(&PeerError::DoesNotFollow),
+            Ok(envelope) => {
+                member.is_alive();
+                member.has_all_settings(!matches!(envelope, Envelope::Nothing(WhyNot::OtherSettings)));
+            }
+            Err(error @ PeerError::Busy) => member.tells(&error),
+            Err(error) => member.fails(&error),
         }
     }
 }
@@ -202,7 +226,7 @@ impl Alive {
 }
 
 /// Keeps the list of members, and asks them for signs of life, as long as the server runs.
-pub(super) async fn look_after(peers: Arc<Peers>) {
+pub(super) async fn look_after(peers: Arc<Peers>, reloader: Arc<Reloader>) {
     let mut ticks = tokio::time::interval(PROBE_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -215,10 +239,11 @@ pub(super) async fn look_after(peers: Arc<Peers>) {
             let urls: Vec<String> = urls.map(|url| url.to_string()).collect();
             peers.found(&urls);
         }
+        let settings = reloader.shared().by_host.settings_hash();
         let members = peers.members.load_full();
         let probes = members.iter().filter(|member| !member.is_self).map(|member| {
             let (peers, member) = (Arc::clone(&peers), Arc::clone(member));
-            tokio::spawn(async move { peers.probe(&member).await })
+            tokio::spawn(async move { peers.probe(&member, settings).await })
         });
         for probe in probes.collect::<Vec<_>>() {
             // A panic is logged.

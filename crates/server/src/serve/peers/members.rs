@@ -7,17 +7,22 @@
 //! ```
 //! A node that is down or unknown is the home of no key. It is asked for a sign of life all the time, so it comes back by itself.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use eyewall_fleet::home::{Candidate, Name, choose};
 use serde::Serialize;
 use tokio::sync::Notify;
 
+use super::ask::PeerError;
+
 /// After this many failures in a row, a node is down.
 const FAILURES_MAX: usize = 2;
+/// So many sites with other settings are named.
+const SITES_MAX: usize = 16;
 /// The state of a node that has not answered yet, as a number of failures.
 const UNKNOWN: usize = usize::MAX;
 
@@ -33,6 +38,51 @@ pub(crate) struct Member {
     load: AtomicUsize,
     /// Notified when it goes down.
     fell: Notify,
+    last: Mutex<Last>,
+}
+
+/// What the last answers of a node tell, for operators.
+#[derive(Debug, Default)]
+struct Last {
+    /// The last failure since it was alive.
+    trouble: Option<(Why, String)>,
+    /// Whether some settings of sites are others there.
+    has_other_settings: bool,
+    /// Sites that are known to be among them, by their names.
+    other_sites: BTreeSet<String>,
+}
+
+/// Why a node isn't asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Why {
+    /// No connection, or no TLS, to its address.
+    Unreachable,
+    /// It doesn't answer in time.
+    Slow,
+    /// It doesn't have the fleet's key, or knows itself by another address.
+    Key,
+    /// Its clock differs.
+    Clock,
+    /// It doesn't follow the purge log.
+    Blind,
+    /// It has too many questions.
+    Busy,
+    /// It refused, for another reason.
+    Refused,
+    /// This version can't read its answers.
+    Unreadable,
+}
+
+impl Why {
+    /// The reason for which a node refused a question, by its word for it (`sign::Refused::word`).
+    pub(super) fn of_refusal(word: Option<&str>) -> Self {
+        match word {
+            Some("key") => Self::Key,
+            Some("clock") => Self::Clock,
+            _ => Self::Refused,
+        }
+    }
 }
 
 /// The state of a node.
@@ -53,7 +103,7 @@ impl Member {
     pub(super) fn new(url: &str, is_self: bool) -> Arc<Self> {
         let failures = AtomicUsize::new(if is_self { 0 } else { UNKNOWN });
         let (url, name, load) = (url.to_owned(), Name::new(url), AtomicUsize::new(0));
-        Arc::new(Self { url, name, is_self, failures, load, fell: Notify::new() })
+        Arc::new(Self { url, name, is_self, failures, load, fell: Notify::new(), last: Mutex::default() })
     }
 
     pub(crate) fn state(&self) -> MemberState {
@@ -67,6 +117,7 @@ impl Member {
 
     /// It has answered.
     pub(super) fn is_alive(&self) {
+        self.last().trouble = None;
         let before = self.failures.swap(0, Ordering::Relaxed);
         if before >= FAILURES_MAX && before != UNKNOWN {
             tracing::warn!(peer = self.url, "a node of the fleet answers again");
@@ -74,12 +125,53 @@ impl Member {
     }
 
     /// It has not answered in time, or refused to.
-    pub(super) fn fails(&self, error: &str) {
+    pub(super) fn fails(&self, error: &PeerError) {
+        self.tells(error);
         let add = |failures: usize| if failures == UNKNOWN { None } else { Some((failures + 1).min(UNKNOWN - 1)) };
         if self.failures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) == Ok(FAILURES_MAX - 1) {
-            tracing::warn!(peer = self.url, error, "a node of the fleet does not answer; others stand in for it");
+            tracing::warn!(peer = self.url, %error, "a node of the fleet does not answer; others stand in for it");
             self.fell.notify_waiters();
         }
+    }
+
+    /// Keeps an error for operators.
+    pub(super) fn tells(&self, error: &PeerError) {
+        self.last().trouble = Some((error.why(), error.to_string()));
+    }
+
+    /// Whether its settings of a site are those of this node.
+    pub(crate) fn has_settings(&self, site: &str, are_same: bool) {
+        let mut last = self.last();
+        if are_same {
+            last.other_sites.remove(site);
+        } else if last.other_sites.len() < SITES_MAX {
+            last.has_other_settings = true;
+            last.other_sites.insert(site.to_owned());
+        }
+    }
+
+    /// The same for all sites together.
+    pub(super) fn has_all_settings(&self, are_same: bool) {
+        let mut last = self.last();
+        last.has_other_settings = !are_same;
+        if are_same {
+            last.other_sites.clear();
+        }
+    }
+
+    /// Its last failure since it was alive.
+    pub(super) fn trouble(&self) -> Option<(Why, String)> {
+        self.last().trouble.clone()
+    }
+
+    /// The known sites whose settings are others there. `None`: all sites have the same.
+    pub(super) fn other_settings(&self) -> Option<Vec<String>> {
+        let last = self.last();
+        last.has_other_settings.then(|| last.other_sites.iter().cloned().collect())
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until it is down.
@@ -206,13 +298,13 @@ mod tests {
         let members = [Arc::clone(&own), Arc::clone(&other)];
         let homes = || (0..50u8).filter(|key| home(&members, &[*key]).unwrap().url == "http://b").count();
         assert_eq!((other.state(), homes()), (MemberState::Unknown, 0));
-        other.fails("late");
+        other.fails(&PeerError::Late);
         assert_eq!(other.state(), MemberState::Unknown, "it has not been there yet");
         other.is_alive();
         assert!(other.state() == MemberState::Up && homes() > 10);
-        other.fails("late");
+        other.fails(&PeerError::Late);
         assert!(other.state() == MemberState::Suspect && homes() > 10);
-        other.fails("late");
+        other.fails(&PeerError::Late);
         assert_eq!((other.state(), homes()), (MemberState::Down, 0));
         other.is_alive();
         assert_eq!(other.state(), MemberState::Up);
@@ -247,9 +339,9 @@ mod tests {
             async move { member.down().await }
         });
         tokio::task::yield_now().await;
-        member.fails("late");
+        member.fails(&PeerError::Late);
         assert!(!waits.is_finished());
-        member.fails("late");
+        member.fails(&PeerError::Late);
         waits.await.unwrap();
         member.down().await;
     }

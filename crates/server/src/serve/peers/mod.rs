@@ -41,7 +41,7 @@ use crate::config::fleet::PeerList;
 use ask::Client;
 pub(crate) use ask::Made;
 use members::Delays;
-pub(crate) use members::{Member, MemberState};
+pub(crate) use members::{Member, MemberState, Why};
 pub(crate) use question::PageQuestion;
 use sign::Key;
 
@@ -86,6 +86,15 @@ pub(crate) struct PeerStatus {
     state: MemberState,
     #[serde(rename = "self")]
     is_self: bool,
+    /// Why it isn't asked, or might not be soon.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Why>,
+    /// The same in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trouble: Option<String>,
+    /// It is asked, but has other settings of sites. The first hosts of those that are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_settings: Option<Vec<String>>,
 }
 
 impl Peers {
@@ -176,10 +185,10 @@ impl Peers {
 
     /// How the peers are doing.
     pub(crate) fn status(&self) -> Vec<PeerStatus> {
-        let status = |member: &Arc<Member>| PeerStatus {
-            url: member.url.clone(),
-            state: member.state(),
-            is_self: member.is_self,
+        let status = |member: &Arc<Member>| {
+            let (why, trouble) = member.trouble().unzip();
+            let (url, other_settings) = (member.url.clone(), member.other_settings());
+            PeerStatus { url, state: member.state(), is_self: member.is_self, why, trouble, other_settings }
         };
         self.members.load().iter().map(status).collect()
     }
@@ -224,7 +233,7 @@ impl PeersThreads {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Start)?;
             let tls = threads.tls.as_ref().map(|(acceptor, _)| acceptor.clone());
             runtime.spawn(answer::listen(listener, tls, Arc::clone(peers), Arc::clone(reloader), told));
-            runtime.spawn(ask::look_after(Arc::clone(peers)));
+            runtime.spawn(ask::look_after(Arc::clone(peers), Arc::clone(reloader)));
         }
         Ok(stop)
     }

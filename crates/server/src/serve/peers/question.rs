@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! version  1 byte, 1       kind  1 byte: 0 a sign of life is wanted, 1 a response
+//! kind 0:  32 bytes: a hash of the settings of all sites, as the first node has them
+//! kind 1:
 //! basis    32 bytes: a hash of the key and of the settings of the site, as the first node has them
 //! then texts with four bytes of length before them: scheme, authority, target, address of the client, that of the real client, the chain
 //! of proxies, the validators of a stored response; and the fields (`eyewall_http::stored_fields`)
@@ -26,8 +28,8 @@ pub(super) const QUESTION_BYTES_MAX: usize = 256 << 10;
 /// A question.
 #[derive(Debug)]
 pub(crate) enum Question {
-    /// Whether the node is alive.
-    Life,
+    /// Whether the node is alive, and has these settings of sites ([`crate::sites::Sites::settings_hash`]).
+    Life([u8; 32]),
     /// For a response.
     Page(Box<PageQuestion>),
 }
@@ -54,7 +56,10 @@ pub(crate) struct PageQuestion {
 impl Question {
     /// `None` if it is too long.
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
-        let Self::Page(question) = self else { return Some(vec![VERSION, 0]) };
+        let question = match self {
+            Self::Life(settings) => return Some([&[VERSION, 0], &settings[..]].concat()),
+            Self::Page(question) => question,
+        };
         let mut bytes = vec![VERSION, 1];
         bytes.extend(question.basis);
         let chain = question.forwarded.as_ref().and_then(|forwarded| forwarded.chain.as_ref());
@@ -85,7 +90,7 @@ impl Question {
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(bytes);
         match reader.array()? {
-            [VERSION, 0] => return Some(Self::Life),
+            [VERSION, 0] => return Some(Self::Life(reader.array()?)),
             [VERSION, 1] => {}
             _ => return None,
         }
@@ -173,8 +178,9 @@ mod tests {
                 let _ = Question::decode(&bytes[..end]);
             }
         }
-        assert!(matches!(Question::decode(&Question::Life.encode().unwrap()), Some(Question::Life)));
-        for wrong in [&b""[..], b"\x01", b"\x02\x00", b"\x01\x01\xff\xff\xff\xff", b"GET / HTTP/1.1"] {
+        let life = Question::Life([7; 32]).encode().unwrap();
+        assert!(matches!(Question::decode(&life), Some(Question::Life(settings)) if settings == [7; 32]));
+        for wrong in [&b""[..], b"\x01", b"\x01\x00", b"\x02\x00", b"\x01\x01\xff\xff\xff\xff", b"GET / HTTP/1.1"] {
             assert!(Question::decode(wrong).is_none(), "{wrong:?}");
         }
     }

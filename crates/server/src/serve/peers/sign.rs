@@ -17,6 +17,10 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 pub(super) const SIGNATURE: HeaderName = HeaderName::from_static("eyewall-signature");
 /// The field of an answer that proves that the key is known there.
 pub(super) const PROOF: HeaderName = HeaderName::from_static("eyewall-proof");
+/// The field of a refusal that names its reason ([`Refused::word`]).
+pub(super) const REFUSED: HeaderName = HeaderName::from_static("eyewall-refused");
+/// What the proof of an answer covers that says that the node takes no more questions at present. No envelope begins so.
+const BUSY: &[u8] = b"busy";
 /// The length of a signature.
 pub(super) const MAC_BYTES: usize = 32;
 /// By how much the clocks of two nodes may differ, with the time that a request takes.
@@ -58,6 +62,19 @@ pub(super) enum Refused {
     Replayed,
     #[error("too many requests have come in the last half minute")]
     Full,
+}
+
+impl Refused {
+    /// The reason for another node, which shows it to its operator.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Unsigned => "unsigned",
+            Self::Wrong => "key",
+            Self::OtherTime => "clock",
+            Self::Replayed => "replayed",
+            Self::Full => "busy",
+        }
+    }
 }
 
 impl Key {
@@ -118,8 +135,22 @@ impl Key {
 
     /// Whether it is such a field.
     pub(super) fn promises(&self, number: u128, fields: &HeaderMap) -> bool {
+        self.has_proof(number, b"", fields)
+    }
+
+    /// The same for an answer to this claim, whose signature was right: the node takes no more questions at present.
+    pub(super) fn excuse(&self, claim: &Claim) -> Option<HeaderValue> {
+        HeaderValue::try_from(digits(&self.prove(claim.number, BUSY))).ok()
+    }
+
+    /// Whether it has such a field.
+    pub(super) fn excuses(&self, number: u128, fields: &HeaderMap) -> bool {
+        self.has_proof(number, BUSY, fields)
+    }
+
+    fn has_proof(&self, number: u128, bytes: &[u8], fields: &HeaderMap) -> bool {
         let digits = fields.get(PROOF).and_then(|value| value.to_str().ok());
-        digits.and_then(bytes_of).is_some_and(|mac| self.proves(number, b"", &mac))
+        digits.and_then(bytes_of).is_some_and(|mac| self.proves(number, bytes, &mac))
     }
 
     /// Whether it is the proof for these bytes.
@@ -275,6 +306,10 @@ mod tests {
         assert!(key.promises(7, &promised(&key, 7)));
         assert!(!key.promises(7, &promised(&key, 8)) && !key.promises(7, &promised(&other, 7)));
         assert!(!key.promises(7, &HeaderMap::new()));
+        let claim = Claim { time_ms: 0, number: 7, signature: Vec::new() };
+        let excused = HeaderMap::from_iter(key.excuse(&claim).map(|value| (PROOF, value)));
+        assert!(key.excuses(7, &excused) && !key.excuses(8, &excused) && !other.excuses(7, &excused));
+        assert!(!key.promises(7, &excused) && !key.excuses(7, &promised(&key, 7)));
         let proof = key.prove(7, b"head");
         assert!(key.proves(7, b"head", &proof) && !other.proves(7, b"head", &proof));
         assert!(!key.proves(8, b"head", &proof) && !key.proves(7, b"heat", &proof) && !key.proves(7, b"", &proof));

@@ -58,7 +58,10 @@ impl Inbound {
                 Ok(alive) => alive,
                 Err(_) => asking.await,
             };
-            self.take(peers, alive.ok()?.answer_of(&home, patience).await.ok()?, is_hot)
+            let made = alive.ok()?.answer_of(&home, patience).await.ok()?;
+            let site = self.proxy.site.name().unwrap_or("*");
+            home.has_settings(site, !matches!(made.envelope, Envelope::Nothing(WhyNot::OtherSettings)));
+            self.take(peers, made, is_hot)
         };
         if is_late {
             return self.race(taking, question).await;
@@ -163,7 +166,7 @@ impl Proxy {
         let key = CacheKey::of(&self.site.key, &host, question.scheme, &parts).map_err(|_| WhyNot::NotServed)?;
         // Another configuration, as while a new one is rolled out: the response of another key, or one that its rules forbid.
         if question.basis != self.site.basis(key.as_bytes()) {
-            return Err(WhyNot::NotServed);
+            return Err(WhyNot::OtherSettings);
         }
         let visit = self.visit_of_peer(parts, key, question.client, as_of);
         let decision = visit.upstream.decision();

@@ -1,6 +1,7 @@
 //! What one node has made and was asked for again, another one gets without the origin.
 
 use super::{FIELDS, is_shared, node};
+use crate::common::command::{eyewall, run};
 use crate::common::origin::Origin;
 use crate::common::redis::Redis;
 
@@ -20,6 +21,9 @@ fn a_response_is_made_once_for_all_nodes() {
     assert_eq!(origin.asked().len(), 1);
     let level = other.level();
     assert_eq!((&level["kind"], &level["state"], &level["hits"]), (&"redis".into(), &"closed".into(), &1.into()));
+    assert_eq!(other.status()["second_level"], level);
+    let shown = run(eyewall().args(["fleet", "--server"]).arg(other.admin.path()), b"").text().to_owned();
+    assert!(shown.contains("\nsecond level (redis): misses ask it, 1 hit, "), "{shown}");
     // It comes from the second level, so it isn't offered again.
     assert!(other.is_hit("/a"));
     maker.share("/b");
