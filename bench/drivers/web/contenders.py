@@ -12,6 +12,8 @@ from servers import Failed, Server, free_port, program
 HERE = pathlib.Path(__file__).resolve().parent
 LOCK_FILE = HERE.parent.parent.parent / "Cargo.lock"
 VOLUME_SIZE = "256M"
+# One request fills an entry; the others wait for it.
+NGINX_CACHE = "proxy_cache pages; proxy_cache_lock on;"
 # Programs that aren't ours, and their Debian packages.
 PACKAGES = {"nginx": "nginx", "varnishd": "varnish", "apache2": "apache2", "traffic_server": "trafficserver"}
 
@@ -67,7 +69,7 @@ def start_eyewall_tls(ground):
 def start_nginx(ground, nopush="off", scheme="http", **more):
     port = free_port()
     ground.folder("cache")
-    words = {"listen_words": "", "tls_words": "", **more}
+    words = {"listen_words": "", "tls_words": "", "cache_words": NGINX_CACHE, **more}
     template = ground.template("nginx.conf", port, nopush=nopush, **words)
     return ground.server("nginx", [program("nginx"), "-p", ground.scratch, "-c", template], port, scheme=scheme)
 
@@ -81,6 +83,11 @@ def start_nginx_tls(ground):
 
 def start_nginx_nopush(ground):
     return start_nginx(ground, "on")
+
+
+def start_nginx_passing(ground):
+    """It stores nothing."""
+    return start_nginx(ground, cache_words="")
 
 
 def start_varnish(ground):
@@ -195,6 +202,7 @@ SERVERS = {
     "eyewall serve": Contender("ours", start_eyewall),
     "nginx": Contender("other", start_nginx, "nginx", "-v"),
     "nginx-nopush": Contender("other", start_nginx_nopush, "nginx", "-v"),
+    "nginx-passing": Contender("reference", start_nginx_passing, "nginx", "-v"),
     "varnish": Contender("other", start_varnish, "varnishd", "-V"),
     "apache": Contender("other", start_apache, "apache2", "-v"),
     "trafficserver": Contender("other", start_trafficserver, "traffic_server", "-V"),

@@ -155,7 +155,7 @@ def _answers(stage, store, server, path, bytes_, many):
 
 
 def miss(stage):
-    """Objects that were never requested: through our server, which stores them, and through a proxy on hyper, which doesn't."""
+    """Objects that were never requested: through servers that store them, and through proxies that don't."""
     bytes_, connections = stage.settings["page_bytes"], stage.case["at_once"]
     with stage.all_started() as servers:
         for repetition, store in stage.turns(servers):
@@ -165,7 +165,7 @@ def miss(stage):
                 measured = stage.sound(store, path, stage.window(servers[store], path, stage.reference(bytes_), connections))
                 if stage.asked("/once") - asked < measured["requests"]:
                     raise Failed(f"{path}: not every request was a miss")
-                stage.sample(store, repetition, time_p50=measured["p50"] / 1e6)
+                stage.sample(store, repetition, time_p50=measured["p50"] / 1e6, rate=measured["requests"] / measured["micros"] * 1e6)
                 stage.histogram(store, repetition, "time", measured)
                 stage.cores(store, repetition, measured)
 
