@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A write that takes longer than this has waited: for slow storage, or for a process that was stopped while it held a lock.
+use eyewall_region::waits;
+
+/// A write in which the thread waited, and that took longer than this, has met slow storage, or a process that was stopped while it held
+/// a lock. A thread that only lost its processor to others has not: another thread would not write sooner.
 const INLINE_MAX: Duration = Duration::from_micros(500);
 /// After such a write the volume counts as slow for this long at least, and for this many times the duration of the write.
 const SLOW_FOR: Duration = Duration::from_secs(1);
@@ -34,10 +37,10 @@ impl Blocking {
 
     /// Writes, and notes how long that took.
     pub(crate) fn time<T>(&self, write: impl FnOnce() -> T) -> T {
-        let started = Instant::now();
+        let (started, waits) = (Instant::now(), waits::of_this_thread());
         let written = write();
         let took = started.elapsed();
-        if took > INLINE_MAX {
+        if took > INLINE_MAX && waits::of_this_thread() > waits {
             let until = self.began.elapsed() + SLOW_FOR.max(took * SLOW_FOR_TIMES);
             self.slow_until.store(until.as_micros() as u64, Ordering::Relaxed);
         }
@@ -52,7 +55,9 @@ mod tests {
     #[test]
     fn a_write_that_waits_makes_the_volume_slow_for_a_while() {
         let mut blocking = Blocking::default();
-        assert!(blocking.allows_inline_writes());
+        let begun = Instant::now();
+        blocking.time(|| while begun.elapsed() <= 2 * INLINE_MAX {});
+        assert!(blocking.allows_inline_writes(), "a busy thread doesn't wait");
         blocking.time(|| std::thread::sleep(2 * INLINE_MAX));
         assert!(!blocking.allows_inline_writes());
         blocking.began -= SLOW_FOR + Duration::from_mins(1);

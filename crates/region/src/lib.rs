@@ -17,6 +17,7 @@
 //! | [`sigbus`] | what happens when a process reads a page that its file no longer has |
 //! | [`memory`] | how much memory this process may use, how much is used, and whether it waits for memory |
 //! | [`heap`] | giving free heap memory back to the system |
+//! | [`waits`] | how often a thread had to wait |
 //! | [`clock`] | clocks in milliseconds, which tests can shift |
 //!
 //! Linux only. Tested on x86-64. Written for any 64-bit little-endian target, but untested elsewhere.
@@ -33,5 +34,6 @@ pub mod page;
 pub mod region;
 pub mod residency;
 pub mod sigbus;
+pub mod waits;
 
 pub use region::Region;
