@@ -114,11 +114,9 @@ fn is_as_believed(request: &HeaderMap, current: Option<&Representation<'_>>) -> 
     if let Some(tags) = TagList::of(request, &IF_MATCH) {
         return current.is_some_and(|current| tags.has_strongly(EntityTag::of(current.fields).as_ref()));
     }
+    let Some(since) = only_date(request, &IF_UNMODIFIED_SINCE) else { return true };
     let modified = current.and_then(|current| date::of(current.fields, &LAST_MODIFIED));
-    match (only_date(request, &IF_UNMODIFIED_SINCE), modified) {
-        (Some(since), Some(modified)) => modified <= since,
-        _ => true,
-    }
+    modified.is_none_or(|modified| modified <= since)
 }
 
 /// Whether the client has the current representation: by `If-None-Match`, or without it by `If-Modified-Since`
@@ -130,15 +128,13 @@ fn is_had_already(role: Role, method: &Method, request: &HeaderMap, current: &Re
     if !is_reading(method) {
         return false;
     }
+    let Some(since) = only_date(request, &IF_MODIFIED_SINCE) else { return false };
     let modified = date::of(current.fields, &LAST_MODIFIED).or_else(|| match role {
         Role::Origin => None,
         // A stored response can't have been modified after it was made.
         Role::Cache | Role::CacheOfOrigin => Some(date::of(current.fields, &DATE).unwrap_or(current.received)),
     });
-    match (only_date(request, &IF_MODIFIED_SINCE), modified) {
-        (Some(since), Some(modified)) => modified <= since,
-        _ => false,
-    }
+    modified.is_some_and(|modified| modified <= since)
 }
 
 /// Whether `If-Range` is absent or true (section 13.1.5): by strong comparison of tags, or by the same date.

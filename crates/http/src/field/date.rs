@@ -16,6 +16,10 @@ const DAYS: [&[u8]; 7] = [b"monday", b"tuesday", b"wednesday", b"thursday", b"fr
 const MONTHS: [&[u8; 3]; 12] =
     [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
 const DAY_SECONDS: u64 = 24 * 60 * 60;
+/// The longest date is `Wednesday, 06-Nov-94 08:49:37 GMT`.
+const BYTES_MAX: usize = 33;
+/// The most words of a date, between single blanks.
+const WORDS_MAX: usize = 6;
 
 /// The date in a field of one value, in any of the three forms. `None` if the field is absent or not a date.
 ///
@@ -33,9 +37,12 @@ pub fn parse(value: &HeaderValue) -> Option<SystemTime> {
 }
 
 fn parse_with(text: &[u8], now: impl FnOnce() -> SystemTime) -> Option<SystemTime> {
-    let text = text.to_ascii_lowercase();
-    let words: Vec<&[u8]> = text.split(|byte| *byte == b' ').collect();
-    match words[..] {
+    let mut small = [0; BYTES_MAX];
+    let small = small.get_mut(..text.len())?;
+    small.copy_from_slice(text);
+    small.make_ascii_lowercase();
+    let (words, count) = split::<WORDS_MAX>(small, b' ')?;
+    match words[..count] {
         [weekday, day, month, year, time, b"gmt"] => {
             is_short_day(weekday.strip_suffix(b",")?).then_some(())?;
             moment(four_digits(year)?, month_of(month)?, two_digits(day)?, time)
@@ -105,8 +112,17 @@ fn month_of(word: &[u8]) -> Option<u64> {
 }
 
 fn parts(text: &[u8], separator: u8) -> Option<[&[u8]; 3]> {
-    let parts: Vec<&[u8]> = text.split(|byte| *byte == separator).collect();
-    parts.try_into().ok()
+    split(text, separator).and_then(|(parts, count)| (count == 3).then_some(parts))
+}
+
+/// The parts of a text, and their number. `None` if there are more than `N`.
+fn split<const N: usize>(text: &[u8], separator: u8) -> Option<([&[u8]; N], usize)> {
+    let (mut parts, mut count) = ([&[][..]; N], 0);
+    for part in text.split(|byte| *byte == separator) {
+        *parts.get_mut(count)? = part;
+        count += 1;
+    }
+    Some((parts, count))
 }
 
 fn two_digits(text: &[u8]) -> Option<u64> {

@@ -37,6 +37,9 @@ impl Control {
 /// Names are in lower case; parameters are ignored. A directive that is false, or has a value of the wrong type,
 /// counts as absent (section 2.1). A negative time is 0.
 pub fn directives(fields: &HeaderMap, target: &HeaderName) -> Option<ResponseDirectives> {
+    if !fields.contains_key(target) {
+        return None;
+    }
     let lines: Vec<&[u8]> = fields.get_all(target).iter().map(http::HeaderValue::as_bytes).collect();
     let members: Dictionary = Parser::new(&lines.join(&b", "[..])).parse().ok()?;
     if members.is_empty() {

@@ -1,7 +1,9 @@
 //! `Host`, `X-Forwarded-*` and `Forwarded` (RFC 7239): the fields that tell the origin about the client.
 
+use std::io::Write as _;
 use std::net::IpAddr;
 
+use bytes::Bytes;
 use http::header::{FORWARDED, HOST};
 use http::{HeaderMap, HeaderValue};
 
@@ -64,37 +66,61 @@ impl HostHeader {
 /// them (`serve::fields::receive`); they stay.
 pub(crate) fn write(fields: &mut HeaderMap, client_info: Option<&ClientInfo>) {
     let Some(client_info) = client_info else { return };
-    // An IPv4-mapped address of an IPv6 socket is an IPv4 address.
-    let address = (!is_unix(client_info.address)).then(|| client_info.address.to_canonical().to_string());
-    let chain = client_info.chain.iter().map(HeaderValue::as_bytes);
-    let addresses: Vec<&[u8]> = chain.chain(address.iter().map(String::as_bytes)).collect();
-    let addresses = addresses.join(&b", "[..]);
     let host = client_info.host.as_ref().filter(|host| host.to_str().is_ok_and(|text| !text.contains(['"', '\\'])));
-    let mut told = vec![(X_FORWARDED_PROTO, HeaderValue::from_static(client_info.scheme.as_str()))];
-    told.extend(host.map(|host| (X_FORWARDED_HOST, host.clone())));
     // Always valid values, made of parts that are valid in fields.
-    let texts = [(X_FORWARDED_FOR, addresses), (FORWARDED, forwarded(client_info, host).into_bytes())];
-    let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
-    told.extend(texts.filter_map(|(name, text)| Some((name, HeaderValue::from_bytes(&text).ok()?))));
+    let addresses = Some(chain(client_info)).filter(|chain| !chain.is_empty());
+    let addresses = addresses.and_then(|chain| HeaderValue::from_maybe_shared(Bytes::from(chain)).ok());
+    let forwarded = HeaderValue::from_maybe_shared(Bytes::from(forwarded(client_info, host))).ok();
+    let told = [
+        (X_FORWARDED_PROTO, Some(HeaderValue::from_static(client_info.scheme.as_str()))),
+        (X_FORWARDED_HOST, host.cloned()),
+        (X_FORWARDED_FOR, addresses),
+        (FORWARDED, forwarded),
+    ];
+    fields.reserve(told.len());
     for (name, value) in told {
-        fields.entry(name).or_insert(value);
+        if let Some(value) = value {
+            fields.entry(name).or_insert(value);
+        }
     }
 }
 
+/// The value of `X-Forwarded-For`: the chain that a trusted proxy has reported, and the client. It may be empty.
+fn chain(client_info: &ClientInfo) -> Vec<u8> {
+    let mut text = client_info.chain.as_ref().map_or_else(Vec::new, |chain| chain.as_bytes().to_vec());
+    if !is_unix(client_info.address) {
+        if !text.is_empty() {
+            text.extend(b", ");
+        }
+        // An IPv4-mapped address of an IPv6 socket is an IPv4 address. Writing to memory can't fail.
+        let _ = write!(text, "{}", client_info.address.to_canonical());
+    }
+    text
+}
+
 /// `Forwarded` (RFC 7239): the real client with its scheme and host, then the client if that is another.
-fn forwarded(client_info: &ClientInfo, host: Option<&HeaderValue>) -> String {
-    let node = |address: IpAddr| match address.to_canonical() {
-        // RFC 7239, section 6.2.
-        _ if is_unix(address) => "unknown".to_owned(),
-        IpAddr::V6(address) => format!("\"[{address}]\""),
-        IpAddr::V4(address) => address.to_string(),
+fn forwarded(client_info: &ClientInfo, host: Option<&HeaderValue>) -> Vec<u8> {
+    let node = |text: &mut Vec<u8>, address: IpAddr| {
+        // Writing to memory can't fail.
+        let _ = match address.to_canonical() {
+            // RFC 7239, section 6.2.
+            _ if is_unix(address) => text.write_all(b"unknown"),
+            IpAddr::V6(address) => write!(text, "\"[{address}]\""),
+            IpAddr::V4(address) => write!(text, "{address}"),
+        };
     };
-    let mut text = format!("for={};proto={}", node(client_info.real_client), client_info.scheme.as_str());
-    if let Some(host) = host.and_then(|host| host.to_str().ok()) {
-        text.extend([";host=\"", host, "\""]);
+    let mut text = b"for=".to_vec();
+    node(&mut text, client_info.real_client);
+    text.extend(b";proto=");
+    text.extend(client_info.scheme.as_str().as_bytes());
+    if let Some(host) = host {
+        text.extend(b";host=\"");
+        text.extend(host.as_bytes());
+        text.push(b'"');
     }
     if client_info.real_client != client_info.address {
-        text.extend([", for=", &node(client_info.address)]);
+        text.extend(b", for=");
+        node(&mut text, client_info.address);
     }
     text
 }
