@@ -18,6 +18,17 @@ pub(crate) struct Applied {
     pub(crate) gap: Option<Gap>,
 }
 
+/// Whether an action has to do with the volume or the notes.
+pub(crate) fn is_work(action: &Action, process: &str, has_notes: bool) -> bool {
+    match action {
+        // The node itself does that.
+        Action::Ask => false,
+        Action::SoftenAll(_) => true,
+        // A purge of this process was applied before it was written.
+        Action::Apply(line) => has_notes || line.purger != process,
+    }
+}
+
 /// Carries out actions in their order, until one fails. `process` is this one, whose purges are applied already. With `notes`, lines are
 /// noted, and applied again.
 pub(crate) fn carry_out(
@@ -28,8 +39,10 @@ pub(crate) fn carry_out(
 ) -> Applied {
     let mut applied = Applied::default();
     for action in actions {
+        if !is_work(&action, process, notes.is_some()) {
+            continue;
+        }
         let is_done = match action {
-            // The node itself does that.
             Action::Ask => true,
             Action::SoftenAll(gap) => {
                 if let Some(notes) = notes.filter(|_| gap.is_some()) {
@@ -38,8 +51,6 @@ pub(crate) fn carry_out(
                 applied.gap = gap.or(applied.gap);
                 volume.soften(gap)
             }
-            // It was applied before it was written.
-            Action::Apply(line) if line.purger == process && notes.is_none() => true,
             Action::Apply(line) => {
                 if let Some(notes) = notes {
                     volume.note(&line, &mut locked(notes));

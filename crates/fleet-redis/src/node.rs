@@ -10,7 +10,7 @@ use eyewall_region::clock;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::apply::{Applied, carry_out};
+use crate::apply::{Applied, carry_out, is_work};
 use crate::handle::{Order, Orders, Places, Waiting, Written, locked, random_word};
 use crate::link::{Event, Link, Task};
 use crate::redis_log::{Answer, Known, Log};
@@ -390,7 +390,7 @@ impl Node {
         if saves {
             self.saved = Some(Instant::now());
         }
-        let has_work = saves || actions.iter().any(|action| *action != Action::Ask);
+        let has_work = saves || actions.iter().any(|action| is_work(action, &process, notes.is_some()));
         let acting = has_work.then(|| {
             tokio::task::spawn_blocking(move || {
                 let applied = carry_out(&*volume, &process, notes.as_deref(), actions);
