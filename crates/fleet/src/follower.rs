@@ -229,6 +229,9 @@ impl Follower {
             }
             self.is_elsewhere = false;
             (place.number, place.written_in) = (line.number, line.reign.clone());
+            // A server that took over may have written it, before the node hears of that. What another node has read of the old server
+            // since then is of another history.
+            place.reign.clone_from(&line.reign);
             actions.push(Action::Apply(line));
             self.confirm_waiting();
         }

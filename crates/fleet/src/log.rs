@@ -43,7 +43,7 @@ pub struct Line {
 /// How far a node has applied the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The reign of the server that the node follows.
+    /// The reign that the node follows: that of the last state that it took, or that of a line that it has applied since.
     pub reign: Reign,
     /// The number of the last line that it has applied, or need not apply.
     pub number: u64,

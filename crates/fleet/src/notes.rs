@@ -127,6 +127,7 @@ impl Notes {
         if known.reign_of(line.number) != &line.reign {
             known.reigns.push_back((line.number, line.reign.clone()));
         }
+        known.reign.clone_from(&line.reign);
         for covers in covers {
             match Noted::of(covers, &self.hasher) {
                 Noted::Hash(hash) => {

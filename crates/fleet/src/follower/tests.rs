@@ -51,6 +51,16 @@ fn lines_are_applied_once_and_in_order() {
 }
 
 #[test]
+fn a_line_of_a_successor_is_a_change_of_the_reign() {
+    let mut follower = follower(true, Some(place("a", 1, "a")));
+    assert_eq!(follower.lines([line(2, "b", "a")]), [Action::Apply(line(2, "b", "a"))]);
+    assert_eq!(follower.place(), Some(&place("b", 2, "b")));
+    // An old answer of the server before.
+    assert_eq!(follower.state(state(50, 1, "a", 1)), [Action::Ask]);
+    assert_eq!(follower.confirmed_ms(), None);
+}
+
+#[test]
 fn a_state_confirms_once_its_lines_are_applied() {
     let mut follower = follower(false, Some(place("a", 1, "a")));
     assert!(follower.state(state(50, 1, "a", 3)).is_empty());

@@ -70,6 +70,16 @@ fn another_history_is_refused() {
 }
 
 #[test]
+fn a_line_of_a_successor_ends_the_reign_before_it() {
+    let mut notes = Notes::new(9, true);
+    notes.applied(&place(5, "a"));
+    assert!(allows(&notes, &as_of(9, "a"), &["t"]));
+    notes.add(&line(6, "b"), [Covers::Tag("t")]);
+    assert!(!allows(&notes, &as_of(9, "a"), &["t"]), "the old server's line 9 follows another line 6");
+    assert!(allows(&notes, &as_of(9, "b"), &["t"]));
+}
+
+#[test]
 fn a_gap_makes_everything_before_it_unknown() {
     let mut notes = notes(9);
     notes.gap();
