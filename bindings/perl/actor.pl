@@ -42,16 +42,22 @@ sub purge {
 sub fill {
     my ($given, $key, $made) = @_;
     my $word = 'value';
-    my $value = $cache->fill($key, sub {
-        kill KILL => $$ if ($given->{then} // '') eq 'die';
-        $word = 'made';
-        return $made;
-    });
+    my $then = $given->{then} // '';
+    my $value = eval {
+        $cache->fill($key, sub {
+            kill KILL => $$ if $then eq 'die';
+            die "gives up\n" if $then eq 'fail';
+            $word = 'made';
+            return $made;
+        });
+    };
+    return 'failed' if $@ eq "gives up\n";
+    die $@ if $@;
     return ($word, $value);
 }
 
 my %answer = (
-    open => sub { $cache = Cache::Eyewall->open(path => $_[1], size => $_[2]); 'ok' },
+    open => sub { my ($given, $path, $size) = @_; $cache = Cache::Eyewall->open(path => $path, size => $size, fleet => exists $given->{fleet}); 'ok' },
     put => sub { my ($given, $key, $value) = @_; $cache->put($key, $value, put_options($given)); 'ok' },
     get => sub {
         my (undef, $key) = @_;
@@ -97,7 +103,7 @@ sub encoded {
 }
 
 # The number of words before the options, which are name=value. A purge of everything has one less.
-my %words = (put => 2, add => 2, touch => 1, negative => 2, fill => 2, begin => 1, purge => 2);
+my %words = (open => 2, put => 2, add => 2, touch => 1, negative => 2, fill => 2, begin => 1, purge => 2);
 
 # The words of the answer.
 sub answered {

@@ -5,6 +5,11 @@ declare(strict_types=1);
 use Eyewall\Cache;
 use Eyewall\Claim;
 
+/** A fill that makes nothing. */
+final class GivesUp extends Exception
+{
+}
+
 final class Actor
 {
     private Cache $cache;
@@ -19,7 +24,7 @@ final class Actor
         $options = $this->options($words);
         [$first, $second] = $words + ['', ''];
         return match ($question) {
-            'open' => $this->open($first, (int) $second),
+            'open' => $this->open($first, (int) $second, $options['fleet'] === 'yes'),
             'put' => $this->done($this->cache->set($first, $second, $options['ttl'], $options['tags'], $options['stale'])),
             'negative' => $this->done($this->cache->setNegative($first, (int) $second, $options['ttl'], $options['tags'])),
             'lookup' => $this->lookup($first),
@@ -33,7 +38,7 @@ final class Actor
             'append' => $this->append($first, $second),
             'claim' => $this->claim($first),
             'store' => $this->store($first),
-            'fill' => $this->fill($first, $second, $options['then'] === 'die'),
+            'fill' => $this->fill($first, $second, $options['then']),
             'purge' => $this->purge($first, $second, $options['mode'] === 'soft'),
             'clear' => $this->clear(),
             'count' => ['count', (string) iterator_count($this->cache->keys())],
@@ -45,12 +50,12 @@ final class Actor
     /**
      * Removes the options from the end of a question.
      *
-     * @return array{ttl: ?float, stale: float, tags: list<string>, then: string, mode: string}
+     * @return array{ttl: ?float, stale: float, tags: list<string>, then: string, mode: string, fleet: string}
      */
     private function options(array &$words): array
     {
-        $options = ['ttl' => null, 'stale' => 0.0, 'tags' => [], 'then' => '', 'mode' => ''];
-        while (preg_match('/^(ttl|stale|tags|then|mode)=(.*)$/s', (string) end($words), $parts)) {
+        $options = ['ttl' => null, 'stale' => 0.0, 'tags' => [], 'then' => '', 'mode' => '', 'fleet' => ''];
+        while (preg_match('/^(ttl|stale|tags|then|mode|fleet)=(.*)$/s', (string) end($words), $parts)) {
             [, $name, $text] = $parts;
             $options[$name] = match ($name) {
                 'ttl', 'stale' => $text / 1000,
@@ -67,9 +72,9 @@ final class Actor
         return [$isDone ? 'ok' : $otherwise];
     }
 
-    private function open(string $path, int $size): array
+    private function open(string $path, int $size, bool $isOfFleet): array
     {
-        $this->cache = new Cache($path, ['size' => $size]);
+        $this->cache = new Cache($path, ['size' => $size, 'fleet' => $isOfFleet]);
         return ['ok'];
     }
 
@@ -115,19 +120,27 @@ final class Actor
         return [$isStored ? 'ok' : 'superseded'];
     }
 
-    private function fill(string $key, string $value, bool $dies): array
+    private function fill(string $key, string $value, string $then): array
     {
-        if ($dies && !function_exists('posix_kill')) {
+        if ($then === 'die' && !function_exists('posix_kill')) {
             return ['cannot'];
         }
         $isMade = false;
-        $found = $this->cache->fetchOrCompute($key, function () use ($value, $dies, &$isMade): string {
-            if ($dies) {
+        $make = function () use ($value, $then, &$isMade): string {
+            if ($then === 'die') {
                 posix_kill(getmypid(), 9);
+            }
+            if ($then === 'fail') {
+                throw new GivesUp();
             }
             $isMade = true;
             return $value;
-        }, wait: 10);
+        };
+        try {
+            $found = $this->cache->fetchOrCompute($key, $make, wait: 10);
+        } catch (GivesUp) {
+            return ['failed'];
+        }
         return [$isMade ? 'made' : 'value', (string) $found];
     }
 

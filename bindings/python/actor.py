@@ -16,10 +16,14 @@ import eyewall
 Answer = tuple[str, ...] | tuple[str, bytes]
 
 # The number of words before the options, which are name=value.
-_WORDS = {"put": 2, "negative": 2, "add": 2, "touch": 1, "fill": 2, "begin": 1, "purge": 2}
+_WORDS = {"open": 2, "put": 2, "negative": 2, "add": 2, "touch": 1, "fill": 2, "begin": 1, "purge": 2}
 
 
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-_./")
+
+
+class GivesUp(Exception):
+    """A fill that makes nothing."""
 
 
 class Actor:
@@ -29,8 +33,8 @@ class Actor:
     # The serial of the entry that this actor read last.
     serial = 0
 
-    def open(self, path: bytes, size: bytes) -> Answer:
-        self.cache = eyewall.Cache(os.fsdecode(path), size=int(size))
+    def open(self, path: bytes, size: bytes, fleet: str = "") -> Answer:
+        self.cache = eyewall.Cache(os.fsdecode(path), size=int(size), fleet=fleet == "yes")
         return ("ok",)
 
     def put(self, key: bytes, value: bytes, **options: Any) -> Answer:
@@ -95,10 +99,15 @@ class Actor:
             nonlocal word
             if then == "die":
                 os.kill(os.getpid(), signal.SIGKILL)
+            if then == "fail":
+                raise GivesUp
             word = "made"
             return value
 
-        found: bytes = self.cache.get_or_fill(key, make)
+        try:
+            found: bytes = self.cache.get_or_fill(key, make)
+        except GivesUp:
+            return ("failed",)
         return (word, found)
 
     def begin(self, key: bytes, **options: Any) -> Answer:

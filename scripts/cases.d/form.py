@@ -42,6 +42,8 @@ class Case:
     file: pathlib.Path
     name: str
     size: int
+    # Whether each actor has a volume and an agent of its own.
+    is_fleet: bool
     block: Block
 
     def actors(self) -> list[str]:
@@ -101,11 +103,11 @@ def read(file: pathlib.Path) -> list[Case]:
         text = text.split("#")[0].strip()
         if not text:
             continue
-        if match := re.fullmatch(r"case (.+?)(?: \(size=(\d+)\))?", text):
+        if match := re.fullmatch(r"case (.+?)(?: \(size=(\d+)\))?( \(fleet\))?", text):
             if len(open_blocks) > 1:
                 raise Mistake(f"{file}:{line}: a block has no end")
             open_blocks = [Block([])]
-            cases.append(Case(file, match[1], int(match[2] or SIZE), open_blocks[0]))
+            cases.append(Case(file, match[1], int(match[2] or SIZE), match[3] is not None, open_blocks[0]))
         elif not open_blocks:
             raise Mistake(f"{file}:{line}: a step outside of a case")
         elif match := re.fullmatch(r"end(?: (.+))?", text):

@@ -6,6 +6,7 @@ import tempfile
 import threading
 import time
 
+import fleet
 from form import Block, Case, Step, encoded
 
 ANY = [b"*"]
@@ -81,25 +82,35 @@ class Play:
         self.case, self.languages, self.commands = case, languages, commands
         self.actors: dict[str, Actor] = {}
         self.started = 0
+        self.fleet: fleet.Fleet | None = None
 
     def run(self) -> None:
         with tempfile.TemporaryDirectory(prefix="eyewall-cases-") as folder:
-            self.volume = pathlib.Path(folder, "volume")
+            self.folder = pathlib.Path(folder)
             try:
+                if self.case.is_fleet:
+                    self.fleet = fleet.Fleet(self.folder)
                 for name in self.case.actors():
                     self.start(name)
                 self.block(self.case.block)
+            except fleet.Failed as failure:
+                raise Failed(str(failure)) from None
             finally:
                 for actor in self.actors.values():
                     actor.kill()
+                if self.fleet:
+                    self.fleet.end()
 
     def start(self, name: str) -> None:
         language = self.languages[self.started % len(self.languages)]
         self.started += 1
         actor = self.actors[name] = Actor(language, self.commands[language])
-        actor.ask([b"open", str(self.volume).encode(), b"%d" % self.case.size])
+        volume = self.folder / (name if self.fleet else "volume")
+        actor.ask([b"open", str(volume).encode(), b"%d" % self.case.size, *([b"fleet=yes"] if self.fleet else [])])
         if (answer := actor.answer()) != [b"ok"]:
             actor.fail(f"can't open the volume ({shown(answer)})")
+        if self.fleet:
+            self.fleet.join(volume)
 
     def block(self, block: Block) -> None:
         for _ in range(block.times):

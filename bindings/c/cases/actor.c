@@ -159,8 +159,14 @@ static void fill(struct word *words, int count) {
         answer_hit(&hit);
         return;
     }
-    if (status == EYEWALL_FILL && option(words + 3, count - 3, "then") != NULL)
-        raise(SIGKILL);
+    char *then = option(words + 3, count - 3, "then");
+    if (status == EYEWALL_FILL && then != NULL) {
+        if (strcmp(then, "die") == 0)
+            raise(SIGKILL);
+        eyewall_flight_end(flight);
+        answer("failed");
+        return;
+    }
     if (status == EYEWALL_FILL)
         status = eyewall_flight_store(flight, value.bytes, value.length, NULL, NULL);
     if (status == EYEWALL_OK)
@@ -222,9 +228,11 @@ static void increment(struct word key, struct word by) {
         answer_status(status);
 }
 
-static void open_volume(struct word path, struct word size) {
-    eyewall_open_options options = {.size = strtoull(size.bytes, NULL, 10)};
-    answer_status(eyewall_open(path.bytes, &options, &cache));
+static void open_volume(struct word *words, int count) {
+    eyewall_open_options options = {.size = strtoull(words[2].bytes, NULL, 10)};
+    if (option(words + 3, count - 3, "fleet") != NULL)
+        options.flags = EYEWALL_FLEET;
+    answer_status(eyewall_open(words[1].bytes, &options, &cache));
 }
 
 /* Answers a question. `words` has room for more than `count`; the words after those are empty. */
@@ -262,12 +270,12 @@ static void values(const char *question, struct word *words, int count) {
 }
 
 static void act(struct word *words, int count) {
-    struct word key = words[1], value = words[2];
+    struct word key = words[1];
     const char *question = words[0].bytes;
     if (strcmp(question, "open") == 0)
-        open_volume(key, value);
+        open_volume(words, count);
     else if (strcmp(question, "append") == 0)
-        append(key, value);
+        append(key, words[2]);
     else if (strcmp(question, "claim") == 0)
         take_claim(key);
     else if (strcmp(question, "store") == 0)
