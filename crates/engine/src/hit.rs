@@ -13,7 +13,7 @@ use eyewall_region::{clock, fork};
 use crate::error::Result;
 use crate::format::hash;
 use crate::format::origin::Origin;
-use crate::format::record::{Flags, Header, Lengths, Record};
+use crate::format::record::{Flags, HEADER_BYTES, Header, Lengths, Record};
 use crate::format::tags::Tags;
 use crate::format::times::Phase;
 use crate::protocol;
@@ -54,7 +54,7 @@ const STALE: u32 = 1 << 31;
 
 /// What keeps the bytes of a hit valid.
 enum Held<'a> {
-    Pinned { record: Record<'a>, pin: &'a AtomicU64 },
+    Pinned(&'a AtomicU64),
     Copied(Box<Copied>),
 }
 
@@ -147,7 +147,7 @@ impl<'a> Hit<'a> {
     ) -> Self {
         // SAFETY: the caller has checked that the body lies inside the region; a key has at least one byte.
         let body = unsafe { volume.region.address(record.body()) };
-        Self::new(volume, Held::Pinned { record, pin }, phase, body, lengths)
+        Self::new(volume, Held::Pinned(pin), phase, body, lengths)
     }
 
     pub(crate) fn copied(volume: &'a Volume, copied: Copied, phase: Phase) -> Self {
@@ -169,9 +169,16 @@ impl<'a> Hit<'a> {
         }
     }
 
+    /// The record of a pinned hit.
+    fn record(&self) -> Record<'a> {
+        debug_assert!(matches!(self.held, Held::Pinned(_)));
+        let body = self.body.as_ptr() as usize - self.volume.region.pointer(0, 0) as usize;
+        Record::at(&self.volume.region, body - HEADER_BYTES as usize)
+    }
+
     pub(crate) fn header(&self) -> Header {
         match &self.held {
-            Held::Pinned { record, .. } => record.header(),
+            Held::Pinned(_) => self.record().header(),
             Held::Copied(copied) => copied.header,
         }
     }
@@ -197,7 +204,7 @@ impl<'a> Hit<'a> {
 
     fn flags(&self) -> Flags {
         match &self.held {
-            Held::Pinned { record, .. } => record.flags(),
+            Held::Pinned(_) => self.record().flags(),
             Held::Copied(copied) => copied.header.flags,
         }
     }
@@ -315,8 +322,11 @@ impl<'a> Hit<'a> {
 
     /// Offset of the bytes in the region and their number; `None` for a copy.
     pub(crate) fn span(&self) -> Option<(usize, usize)> {
-        let Held::Pinned { record, .. } = &self.held else { return None };
-        Some((record.body(), self.key_bytes as usize + self.metadata_bytes() as usize + self.value_bytes as usize))
+        let Held::Pinned(_) = &self.held else { return None };
+        Some((
+            self.record().body(),
+            self.key_bytes as usize + self.metadata_bytes() as usize + self.value_bytes as usize,
+        ))
     }
 
     /// The range of the value in the volume's file ([`crate::Cache::path`]), for callers that read it through a
@@ -355,7 +365,7 @@ impl Drop for Hit<'_> {
     #[inline]
     fn drop(&mut self) {
         match &self.held {
-            Held::Pinned { pin, .. } => {
+            Held::Pinned(pin) => {
                 // In a forked child the pin belongs to the parent.
                 if self.fork == fork::generation() {
                     protocol::unpin(*pin);
@@ -433,7 +443,7 @@ impl OwnedHit {
     pub(crate) fn new(volume: &Arc<Volume>, hit: Hit<'_>) -> Self {
         debug_assert!(std::ptr::eq(hit.volume, Arc::as_ptr(volume)));
         let key = match &hit.held {
-            Held::Pinned { pin, .. } => Some((hit.fork, pin.load(Relaxed))),
+            Held::Pinned(pin) => Some((hit.fork, pin.load(Relaxed))),
             Held::Copied(_) => None,
         };
         // SAFETY: the hit borrows from the volume, and `SharedPin` keeps the volume alive for longer than the hit.

@@ -7,6 +7,8 @@
 //! 3. Compare the key, verify an entry that is older than this attachment, check purges and times, raise the
 //!    frequency.
 
+mod plain;
+
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
@@ -14,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::format::buckets::Buckets;
 use crate::format::hash::{Place, checksum};
 use crate::format::record::{Flags, Header, Lengths, Record};
-use crate::format::slot::{FREQUENCY_MAX, Slot};
+use crate::format::slot::Slot;
 use crate::format::times::{Phase, Times};
 use crate::hit::{Copied, Hit};
 use crate::paging;
@@ -27,6 +29,8 @@ use crate::stripe::{
 use crate::thread::{Counter, Thread};
 use crate::volume::Volume;
 use crate::write::check_key;
+
+pub(crate) use plain::{get_plain, get_plain_if};
 
 /// How many heap bytes the hits of one process may hold as copies. Beyond it, hits are pins again.
 const COPIED_BYTES_MAX: u64 = 64 << 20;
@@ -163,54 +167,6 @@ pub(crate) fn get_watched<'a>(
     Ok(Some(found.into_hit()))
 }
 
-/// Like [`get`], for the caller of a cache. It handles only a plain hit or miss of a volume that is in its place and
-/// in order; `otherwise` does everything else. The hit is built where the caller wants it, since moving one costs as
-/// much as a warm look-up.
-#[inline]
-pub(crate) fn get_plain<'a>(
-    volume: &'a Volume,
-    key: &[u8],
-    usage: Use,
-    otherwise: impl FnOnce() -> Result<Option<Hit<'a>>>,
-) -> Result<Option<Hit<'a>>> {
-    let Some(thread) = Thread::current(volume) else { return otherwise() };
-    let place = volume.place(key);
-    let Some(pin) = thread.free_pin().filter(|_| !must_copy(volume, place.stripe)) else { return otherwise() };
-    let found = find(volume, &place, key, Wanted::Fresh, pin);
-    // After the look-up: the entry may have been lost, or belong to a volume that was replaced meanwhile.
-    if volume.purges().moved() != 0 || volume.has_failed() || (found.is_none() && check_key(volume, key).is_err()) {
-        if let Some(found) = found {
-            found.release();
-        }
-        return otherwise();
-    }
-    count(thread, usage, found.as_ref());
-    Ok(found.map(Pinned::into_hit))
-}
-
-/// Like [`get_plain`], for a valid value that `takes` accepts. Any other outcome leaves no trace.
-pub(crate) fn get_plain_if<'a>(
-    volume: &'a Volume,
-    key: &[u8],
-    takes: impl Fn(&Hit<'a>) -> bool,
-    otherwise: impl FnOnce() -> Result<Option<Hit<'a>>>,
-) -> Result<Option<Hit<'a>>> {
-    let mut used = None;
-    let watch = |found: &Pinned<'a>| used = Some((found.slot, found.seen));
-    let Some(thread) = Thread::current(volume) else { return otherwise() };
-    let place = volume.place(key);
-    let found = get_watched(volume, &place, key, Use::Peeks, Wanted::Fresh, watch)?;
-    if volume.purges().moved() != 0 || volume.has_failed() || (found.is_none() && check_key(volume, key).is_err()) {
-        return otherwise();
-    }
-    let Some(hit) = found.filter(takes) else { return Ok(None) };
-    thread.count(Counter::Hits);
-    if let Some((slot, seen)) = used {
-        raise(slot, seen);
-    }
-    Ok(Some(hit))
-}
-
 #[inline]
 pub(crate) fn must_copy(volume: &Volume, stripe: usize) -> bool {
     wants_copies(volume, stripe) && volume.copied_bytes.load(Relaxed) < COPIED_BYTES_MAX
@@ -233,9 +189,7 @@ pub(crate) fn count(thread: Thread<'_>, usage: Use, found: Option<&Pinned<'_>>) 
 /// Counts one use of a slot's entry.
 #[inline]
 pub(crate) fn raise(slot: &AtomicU64, seen: Slot) {
-    let frequency = seen.frequency();
-    if frequency < FREQUENCY_MAX {
-        let raised = seen.with_frequency(frequency + 1);
+    if let Some(raised) = seen.used_once_more() {
         // If another reader or a writer was faster, one use isn't counted.
         let _ = slot.compare_exchange(seen.0, raised.0, Relaxed, Relaxed);
     }
@@ -260,10 +214,7 @@ pub(crate) fn find<'a>(
         for which in 0..2 {
             let line = volume.bucket(place, which, buckets);
             // All eight at once, since a branch for each slot would be mispredicted in most look-ups.
-            let mut matches = line
-                .iter()
-                .rev()
-                .fold(0_u32, |bits, slot| (bits << 1) | u32::from(Slot(slot.load(Acquire)).may_hold(place)));
+            let mut matches = Slot::hints(line, place.fingerprint);
             while matches != 0 {
                 let slot = &line[matches.trailing_zeros() as usize & 7];
                 matches &= matches - 1;
@@ -288,7 +239,7 @@ pub(crate) fn find<'a>(
                     protocol::unpin(pin);
                     continue 'again;
                 }
-                if let Some(Checked { record, lengths, flags }) = check(volume, place, key, seen, spot) {
+                if let Some(Checked { record, lengths, flags, .. }) = check(volume, place, key, seen, spot) {
                     let Some(phase) = phase_of_pinned(volume, record, slot, seen) else {
                         protocol::unpin(pin);
                         continue 'again;
@@ -313,40 +264,41 @@ pub(crate) fn find<'a>(
 struct Checked<'a> {
     record: Record<'a>,
     lengths: Lengths,
+    generation: u16,
     flags: Flags,
 }
 
-/// The pinned record, if it is the entry of `key`. It lies at `offset`, with `room` bytes to the end of its ring.
+/// The pinned record, if it is the entry of `key` and can be trusted. It lies at `offset`, with `room` bytes to the end
+/// of its ring.
 #[inline]
-fn check<'a>(
-    volume: &'a Volume,
-    place: &Place,
-    key: &[u8],
-    seen: Slot,
-    (offset, room): (usize, u64),
-) -> Option<Checked<'a>> {
-    // SAFETY: `locate` has checked that a header fits there.
-    let record = unsafe { Record::at_checked(&volume.region, offset) };
-    let flags = record.flags_of_lap(seen.lap())?;
-    let lengths = record.lengths();
-    if lengths.key != key.len() as u64 || lengths.record_bytes() > room {
-        return None;
-    }
-    // SAFETY: the record is pinned, and its key lies before its ring's end.
-    let found = unsafe { std::slice::from_raw_parts(volume.region.address(record.body()), key.len()) };
-    if found != key {
-        return None;
-    }
-    if !volume.trusts(record.generation())
+fn check<'a>(volume: &'a Volume, place: &Place, key: &[u8], seen: Slot, spot: (usize, u64)) -> Option<Checked<'a>> {
+    let found = entry_of(volume, key, seen, spot)?;
+    if !volume.trusts(found.generation)
         // SAFETY: the record is pinned.
-        && !unsafe { verify_entry(volume, place, seen.position(), record, lengths) }
+        && !unsafe { verify_entry(volume, place, seen.position(), found.record, found.lengths) }
     {
         if volume.options.verify_hits {
             drop_damaged(volume, place, seen);
         }
         return None;
     }
-    Some(Checked { record, lengths, flags })
+    Some(found)
+}
+
+/// The pinned record at `offset`, if it is the entry of `key`. An entry of an earlier attachment may be damaged.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "otherwise its result goes through memory in pieces")]
+fn entry_of<'a>(volume: &'a Volume, key: &[u8], seen: Slot, (offset, room): (usize, u64)) -> Option<Checked<'a>> {
+    // SAFETY: `locate` has checked that a header fits there.
+    let record = unsafe { Record::at_checked(&volume.region, offset) };
+    let flags = record.flags_of_lap(seen.lap())?;
+    let (lengths, generation) = record.lengths_and_generation();
+    if lengths.key != key.len() as u64 || !lengths.fit_into(room) {
+        return None;
+    }
+    // SAFETY: the record is pinned, and its key lies before its ring's end.
+    let found = unsafe { std::slice::from_raw_parts(volume.region.address(record.body()), key.len()) };
+    (found == key).then_some(Checked { record, lengths, generation, flags })
 }
 
 /// The phase of a pinned entry. `None` if a purge may have been forgotten between the looks at the slot and at the
@@ -545,7 +497,7 @@ pub(crate) fn hit_of_slot(volume: &Volume, at: SlotAt, wanted: Wanted) -> Option
         });
         let found = found.map(|found: Checked<'_>| (phase_of_pinned(volume, found.record, slot, seen), found));
         match found {
-            Some((Some(phase), Checked { record, lengths, flags })) if wanted.takes(phase, flags) => {
+            Some((Some(phase), Checked { record, lengths, flags, .. })) if wanted.takes(phase, flags) => {
                 // SAFETY: the claim is validated and belongs to this hit alone; the lengths were checked.
                 return Some(unsafe { Hit::pinned(volume, record, lengths, phase, pin) });
             }

@@ -94,6 +94,13 @@ impl<'a> Thread<'a> {
         if is_current(volume, held) { Some(Self::of(volume, held)) } else { Self::find(volume) }
     }
 
+    /// The slot that the calling thread used last, if it is of this volume.
+    #[inline]
+    pub(crate) fn latest(volume: &'a Volume) -> Option<Self> {
+        let held = CURRENT.get();
+        is_current(volume, held).then(|| Self::of(volume, held))
+    }
+
     #[inline]
     fn of(volume: &'a Volume, held: Held) -> Self {
         debug_assert!(is_current(volume, held));
@@ -168,6 +175,14 @@ impl<'a> Thread<'a> {
             Some(pin) => Some(pin),
             None => self.free_pin_elsewhere(),
         }
+    }
+
+    /// The pin that is free in most cases, if it is.
+    #[inline]
+    pub(crate) fn first_pin(self) -> Option<&'a AtomicU64> {
+        let pin = &self.lines.pins[TRANSIENT + 1];
+        // Acquire: as in `free_pin`.
+        (pin.load(Acquire) == 0).then_some(pin)
     }
 
     /// Searches this thread's other slots, then asks for one more. Leaves half of the table to others.

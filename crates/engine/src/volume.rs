@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::format::buckets::Buckets;
 use crate::format::hash::{self, Place, Secret};
 use crate::format::layout::{BUCKET_BYTES, Layout, STRIPES_MAX};
-use crate::format::purges::Purges;
+use crate::format::purges::{PAGE_WORDS, Purges};
 use crate::format::superblock::{Attachment, Static};
 use crate::hit::{SharedKey, SharedPin};
 use crate::mapped::Mapped;
@@ -76,6 +76,10 @@ pub(crate) struct Volume {
 #[derive(Debug)]
 pub(crate) struct StripeIndex {
     first_bucket_at: usize,
+    /// The line of the stripe that each look-up reads.
+    read_line_at: usize,
+    /// The first byte of its rings.
+    pub(crate) data_at: usize,
     /// See [`Buckets::bounded`].
     mask: AtomicU32,
 }
@@ -83,8 +87,14 @@ pub(crate) struct StripeIndex {
 impl StripeIndex {
     pub(crate) fn all_of(layout: &Layout) -> [Self; STRIPES_MAX as usize] {
         std::array::from_fn(|stripe| {
-            let first_bucket_at = if (stripe as u64) < layout.stripes { layout.bucket_at(stripe, 0) } else { 0 };
-            Self { first_bucket_at, mask: AtomicU32::new(0) }
+            // The others name the first stripe: no key leads to them, and no offset may lie outside.
+            let stripe = if (stripe as u64) < layout.stripes { stripe } else { 0 };
+            Self {
+                first_bucket_at: layout.bucket_at(stripe, 0),
+                read_line_at: stripe::read_line_at(layout, stripe),
+                data_at: layout.stripe_data_at(stripe) as usize,
+                mask: AtomicU32::new(0),
+            }
         })
     }
 }
@@ -151,11 +161,28 @@ impl Volume {
         hash::place(&self.layout, hash::key_hash(&self.secret, key))
     }
 
+    #[inline]
+    pub(crate) fn index(&self, stripe: usize) -> &StripeIndex {
+        &self.indexes[stripe % STRIPES_MAX as usize]
+    }
+
+    /// The line of a stripe that each look-up reads.
+    #[inline]
+    pub(crate) fn read_line(&self, stripe: usize) -> &[AtomicU64; 8] {
+        // SAFETY: as in `bucket_line`.
+        unsafe { &*self.region.address(self.index(stripe).read_line_at).cast::<[AtomicU64; 8]>() }
+    }
+
     /// The present buckets of a stripe.
     #[inline]
     pub(crate) fn buckets(&self, stripe: usize) -> Buckets {
-        let index = &self.indexes[stripe % STRIPES_MAX as usize];
-        Buckets::bounded(stripe::buckets_word(self, stripe).load(Acquire), &self.layout, &index.mask)
+        self.buckets_of_word(stripe, stripe::buckets_word(self, stripe).load(Acquire))
+    }
+
+    /// The same from their word.
+    #[inline]
+    pub(crate) fn buckets_of_word(&self, stripe: usize, word: u64) -> Buckets {
+        Buckets::bounded(word, &self.layout, &self.index(stripe).mask)
     }
 
     /// Whether no step was made since `buckets` was loaded, so that what was read as a slot is one. Asked after the
@@ -175,7 +202,7 @@ impl Volume {
     #[inline]
     pub(crate) fn bucket_line(&self, stripe: usize, bucket: u64) -> &[AtomicU64; 8] {
         debug_assert!(bucket < self.layout.buckets_max && (stripe as u64) < self.layout.stripes);
-        let at = self.indexes[stripe % STRIPES_MAX as usize].first_bucket_at - (bucket * BUCKET_BYTES) as usize;
+        let at = self.index(stripe).first_bucket_at - (bucket * BUCKET_BYTES) as usize;
         // SAFETY: the layout reaches this far, and was checked against the region at open. Lines are aligned and only
         // ever accessed atomically.
         unsafe { &*self.region.address(at).cast::<[AtomicU64; 8]>() }
@@ -216,7 +243,9 @@ impl Volume {
 
     #[inline]
     pub(crate) fn purges(&self) -> Purges<'_> {
-        Purges::of(&self.region)
+        // SAFETY: a volume has more than a page, which was checked at open, and it begins at an aligned address. Its
+        // words are only ever accessed atomically.
+        Purges::of(unsafe { &*self.region.address(0).cast::<[AtomicU64; PAGE_WORDS]>() })
     }
 
     /// A bucket of the table of purged tags: floors and seven cells.

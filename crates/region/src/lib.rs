@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`region`] | [`Region`]: a mapped file, shared memory or heap; words as atomics, bytes by bounds-checked offset |
 //! | [`page`] | the size of a page |
+//! | [`probe`] | searching a cache line of words for a pattern |
 //! | [`residency`] | which bytes of a region are in memory, and reading them in |
 //! | [`mod@file`] | creating a file completely or not at all, opening, identity, which file systems guarantee allocated blocks |
 //! | [`appended`] | a small file that many processes append to, and one reads |
@@ -31,6 +32,7 @@ pub mod heap;
 pub mod liveness;
 pub mod memory;
 pub mod page;
+pub mod probe;
 pub mod region;
 pub mod residency;
 pub mod sigbus;

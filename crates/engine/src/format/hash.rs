@@ -37,15 +37,37 @@ pub(crate) fn key_hash(secret: &Secret, key: &[u8]) -> u64 {
 /// Splits a key's hash into stripe, picks and fingerprint.
 #[inline]
 pub(crate) fn place(layout: &Layout, hash: u64) -> Place {
-    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mixed = hash.wrapping_mul(GOLDEN);
     Place {
         hash,
-        stripe: (((hash >> 48) * layout.stripes) >> 16) as usize,
-        picks: [hash as u32, (mixed >> 32) as u32],
-        fingerprint: (hash >> 32) & 0x7_ffff,
-        ghost_hash: (mixed >> 12) & 0xffff,
+        stripe: stripe(layout, hash),
+        picks: [pick(hash, 0), pick(hash, 1)],
+        fingerprint: fingerprint(hash),
+        ghost_hash: (mixed(hash) >> 12) & 0xffff,
     }
+}
+
+#[inline]
+fn mixed(hash: u64) -> u64 {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    hash.wrapping_mul(GOLDEN)
+}
+
+/// [`Place::stripe`].
+#[inline]
+pub(crate) fn stripe(layout: &Layout, hash: u64) -> usize {
+    (((hash >> 48) * layout.stripes) >> 16) as usize
+}
+
+/// One of [`Place::picks`].
+#[inline]
+pub(crate) fn pick(hash: u64, which: usize) -> u32 {
+    if which == 0 { hash as u32 } else { (mixed(hash) >> 32) as u32 }
+}
+
+/// [`Place::fingerprint`].
+#[inline]
+pub(crate) fn fingerprint(hash: u64) -> u64 {
+    (hash >> 32) & 0x7_ffff
 }
 
 /// The low 32 bits of XXH3-64 over an entry's key, metadata and value, which lie next to each other in this order.

@@ -7,8 +7,6 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use eyewall_region::Region;
-
 /// Words of the superblock's page that readers look at. They have a line of their own, which only purges write.
 const EPOCH_AT: usize = 320;
 const FLOORS_AT: usize = 328;
@@ -25,7 +23,7 @@ const COUNTS_AT: usize = 400;
 const RULES_AT: usize = 512;
 pub(crate) const RULES: usize = 64;
 const RULE_BYTES: usize = 16;
-const PAGE_WORDS: usize = super::layout::SUPERBLOCK_BYTES as usize / 8;
+pub(crate) const PAGE_WORDS: usize = super::layout::SUPERBLOCK_BYTES as usize / 8;
 const _: () = assert!(RULES_AT + RULES * RULE_BYTES <= PAGE_WORDS * 8);
 
 /// How many epochs at a time are reserved in storage. No epoch beyond was ever used.
@@ -201,8 +199,8 @@ pub(crate) struct Purges<'a>(&'a [AtomicU64; PAGE_WORDS]);
 impl<'a> Purges<'a> {
     /// Those of a volume; they lie in its first page.
     #[inline]
-    pub(crate) fn of(region: &'a Region) -> Self {
-        Self(region.words(0))
+    pub(crate) fn of(words: &'a [AtomicU64; PAGE_WORDS]) -> Self {
+        Self(words)
     }
 
     /// The present epoch. Work that begins now carries it.
@@ -316,6 +314,8 @@ pub(crate) fn raise(floors: &AtomicU64, noted: Noted) {
 
 #[cfg(test)]
 mod tests {
+    use eyewall_region::Region;
+
     use super::*;
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
             assert!(cell.is_of(u64::MAX) && !cell.is_of(1 << 40));
             assert_eq!(cell.noted(), noted);
             let region = Region::heap(4096);
-            let rule = Purges::of(&region).rules().nth(63).unwrap();
+            let rule = Purges::of(region.words(0)).rules().nth(63).unwrap();
             assert!(rule.load().is_none());
             rule.set(9, 0xffff, noted);
             assert_eq!((rule.load(), rule.hash()), (Some((0xffff, noted)), 9));

@@ -146,6 +146,14 @@ impl Lengths {
     pub(crate) fn record_bytes(self) -> u64 {
         (HEADER_BYTES + self.key + self.metadata + self.value).next_multiple_of(UNIT_BYTES)
     }
+
+    /// Whether the record takes at most this many bytes, a multiple of [`UNIT_BYTES`].
+    #[inline]
+    pub(crate) fn fit_into(self, room: u64) -> bool {
+        debug_assert!(room.is_multiple_of(UNIT_BYTES));
+        // Rounding up can't lead over a multiple.
+        HEADER_BYTES + self.key + self.metadata + self.value <= room
+    }
 }
 
 /// The fields of a header, outside of the region.
@@ -214,12 +222,7 @@ impl<'a> Record<'a> {
 
     #[inline]
     pub(crate) fn lengths(&self) -> Lengths {
-        let lengths = self.words[LENGTHS].load(Relaxed);
-        Lengths {
-            key: self.words[CREATED].load(Relaxed) >> PAYLOAD_BITS,
-            metadata: (lengths >> 32) & 0xffff,
-            value: lengths & 0xffff_ffff,
-        }
+        self.lengths_and_generation().0
     }
 
     /// The header of an entry. For anything else, serial and flags are zero.
@@ -288,6 +291,15 @@ impl<'a> Record<'a> {
     /// Called under the stripe's lock.
     pub(crate) fn set_epoch(&self, epoch: u32) {
         self.half().store(epoch, Relaxed);
+    }
+
+    /// The lengths together with the generation, so that their word is loaded once.
+    #[inline]
+    pub(crate) fn lengths_and_generation(&self) -> (Lengths, u16) {
+        let lengths = self.words[LENGTHS].load(Relaxed);
+        let key = self.words[CREATED].load(Relaxed) >> PAYLOAD_BITS;
+        let lengths_of = Lengths { key, metadata: (lengths >> 32) & 0xffff, value: lengths & 0xffff_ffff };
+        (lengths_of, (lengths >> 48) as u16)
     }
 
     /// The generation in which this record was written or last verified.

@@ -9,6 +9,10 @@
 //! +----------------+-------+-----+-------------------------------------------+
 //! ```
 
+use std::sync::atomic::AtomicU64;
+
+use eyewall_region::probe;
+
 use super::hash::Place;
 use super::{POSITION_BITS, POSITIONS_MAX};
 
@@ -22,6 +26,8 @@ const FREQUENCY_MASK: u64 = 7 << FREQUENCY_SHIFT;
 const STATE_MASK: u64 = 3 << STATE_SHIFT;
 const LIVE: u64 = 1 << STATE_SHIFT;
 const GHOST: u64 = 2 << STATE_SHIFT;
+/// What a live slot has in common with its key.
+const NAME_MASK: u64 = (u64::MAX << FINGERPRINT_SHIFT) | STATE_MASK;
 
 /// The highest frequency. Readers never write a slot that has reached it.
 pub(crate) const FREQUENCY_MAX: u64 = 7;
@@ -70,8 +76,26 @@ impl Slot {
     /// Whether this slot may name the entry of `place`: it is live and has the fingerprint.
     #[inline]
     pub(crate) fn may_hold(self, place: &Place) -> bool {
-        const MASK: u64 = (u64::MAX << FINGERPRINT_SHIFT) | STATE_MASK;
-        self.0 & MASK == (place.fingerprint << FINGERPRINT_SHIFT) | LIVE
+        self.has_name_of(place.fingerprint)
+    }
+
+    /// Which slots of a bucket may hold the entry of a key with this fingerprint: bit *n* stands for slot *n*. Slots may change meanwhile,
+    /// so it is a hint.
+    #[inline]
+    pub(crate) fn hints(bucket: &[AtomicU64; 8], fingerprint: u64) -> u32 {
+        const _: () = assert!(STATE_SHIFT >= 32 && FINGERPRINT_SHIFT >= 32);
+        probe::matching(bucket, (NAME_MASK >> 32) as u32, (Self::name(fingerprint) >> 32) as u32)
+    }
+
+    /// Whether this slot may name the entry of a key with this fingerprint.
+    #[inline]
+    pub(crate) fn has_name_of(self, fingerprint: u64) -> bool {
+        self.0 & NAME_MASK == Self::name(fingerprint)
+    }
+
+    #[inline]
+    fn name(fingerprint: u64) -> u64 {
+        (fingerprint << FINGERPRINT_SHIFT) | LIVE
     }
 
     /// Whether this slot remembers the key of `place`, from at most `memory` evictions ago.
@@ -101,6 +125,12 @@ impl Slot {
 
     pub(crate) fn with_frequency(self, frequency: u64) -> Self {
         Self((self.0 & !FREQUENCY_MASK) | (frequency << FREQUENCY_SHIFT))
+    }
+
+    /// The slot after one more use; `None`: it counts no more.
+    #[inline]
+    pub(crate) fn used_once_more(self) -> Option<Self> {
+        (self.0 & FREQUENCY_MASK != FREQUENCY_MASK).then_some(Self(self.0 + (1 << FREQUENCY_SHIFT)))
     }
 
     /// Whether both name the same record: they are equal except for the frequency.

@@ -181,20 +181,15 @@ pub(crate) fn are_stripes(bytes: &[u8], are_used: bool) -> bool {
     heads.take_while(is_stripe).any(|words| !are_used || words[0] | words[2] > 0)
 }
 
-/// A word of the line that each look-up reads.
-#[inline]
-fn read_word(volume: &Volume, stripe: usize, word: usize) -> &AtomicU64 {
-    debug_assert!((stripe as u64) < volume.layout.stripes);
-    // SAFETY: the layout was checked against the region at open, and stripe numbers come from it.
-    let word = unsafe { volume.region.address(volume.layout.stripe_at(stripe) + READ_LINE + word * 8) };
-    // SAFETY: an aligned word of the map that is only ever accessed atomically.
-    unsafe { AtomicU64::from_ptr(word.cast()) }
+/// Offset of the line that each look-up reads ([`Volume::read_line`]).
+pub(crate) fn read_line_at(layout: &Layout, stripe: usize) -> usize {
+    layout.stripe_at(stripe) + READ_LINE
 }
 
 /// The word that counts a stripe's buckets, as [`Buckets`].
 #[inline]
 pub(crate) fn buckets_word(volume: &Volume, stripe: usize) -> &AtomicU64 {
-    read_word(volume, stripe, BUCKETS)
+    &volume.read_line(stripe)[BUCKETS]
 }
 
 /// How many entries of a stripe have been moved to a bucket that a [`Walk`] may have passed.
@@ -205,12 +200,12 @@ pub(crate) fn moves(volume: &Volume, stripe: usize) -> u64 {
 /// Whether readers should copy instead of holding bytes of this stripe.
 #[inline]
 pub(crate) fn wants_copies(volume: &Volume, stripe: usize) -> bool {
-    read_word(volume, stripe, READER_FLAGS).load(Relaxed) & FLAG_COPY != 0
+    volume.read_line(stripe)[READER_FLAGS].load(Relaxed) & FLAG_COPY != 0
 }
 
 fn set_wants_copies(volume: &Volume, stripe: usize, yes: bool) {
     if wants_copies(volume, stripe) != yes {
-        read_word(volume, stripe, READER_FLAGS).store(u64::from(yes) * FLAG_COPY, Relaxed);
+        volume.read_line(stripe)[READER_FLAGS].store(u64::from(yes) * FLAG_COPY, Relaxed);
     }
 }
 
@@ -396,7 +391,7 @@ pub(crate) fn locate_beside(volume: &Volume, stripe: usize, position: u64, bucke
         layout.stripe_data_bytes() - layout.bytes_taken(buckets.count())
     };
     let fits = at + RECORD_BYTES_MIN <= end;
-    fits.then(|| ((layout.stripe_data_at(stripe) + at) as usize, end - at))
+    fits.then(|| (volume.index(stripe).data_at + at as usize, end - at))
 }
 
 /// The MAC of a genuine header at `position` of `stripe`.
