@@ -225,7 +225,8 @@ impl Writer {
         };
         let stage = Stage::Reserved(room.bytes, self.serial);
         let spot = Spot { ring: room.ring, at: room.at, checksum: self.checksum.digest() as u32, stage };
-        let outcome = write::finish(&stripe, &self.place, spot, &draft, Condition::Claimed(self.line));
+        let found = stripe.find(&self.place, draft.key);
+        let outcome = write::finish(&stripe, &self.place, spot, &draft, Condition::Claimed(self.line), found);
         if let Outcome::Superseded(_) | Outcome::Unmet = outcome {
             drop(stripe);
             return Ok(Committed::Superseded);

@@ -210,10 +210,20 @@ impl<'a> Record<'a> {
     /// The flags of the entry, if this is one that was written in that lap.
     #[inline]
     pub(crate) fn flags_of_lap(&self, lap: u64) -> Option<Flags> {
+        self.head_of_lap(lap).map(|word| Flags((word >> PAYLOAD_BITS) as u8))
+    }
+
+    /// The serial of the entry, if this is one that was written in that lap.
+    #[inline]
+    pub(crate) fn serial_of_lap(&self, lap: u64) -> Option<u64> {
+        self.head_of_lap(lap).map(|word| word & PAYLOAD_MASK)
+    }
+
+    #[inline]
+    fn head_of_lap(&self, lap: u64) -> Option<u64> {
         const LAP_SHIFT: u32 = PAYLOAD_BITS + Flags::LAP_SHIFT;
         let word = self.words[HEAD].load(Acquire);
-        let is_of_lap = word >> LAP_SHIFT == (ENTRY << (KIND_SHIFT - LAP_SHIFT)) | lap;
-        is_of_lap.then_some(Flags((word >> PAYLOAD_BITS) as u8))
+        (word >> LAP_SHIFT == (ENTRY << (KIND_SHIFT - LAP_SHIFT)) | lap).then_some(word)
     }
 
     pub(crate) fn set_head(&self, head: Head) {

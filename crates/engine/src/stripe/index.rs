@@ -6,7 +6,7 @@
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 
-use super::{BUCKETS, Count, RingId, Stripe, Word, store_slot, verify_entry};
+use super::{BUCKETS, Count, RingId, Stripe, Word, locate_beside, store_slot, verify_entry};
 use crate::format::buckets::Buckets;
 use crate::format::hash::Place;
 use crate::format::origin::Origin;
@@ -23,6 +23,8 @@ pub(super) const GHOST: u64 = 3;
 pub(crate) struct Found<'a> {
     pub(crate) slot: &'a AtomicU64,
     pub(crate) seen: Slot,
+    /// The word of the buckets that the slot was found in.
+    buckets: u64,
     pub(crate) record: Record<'a>,
     pub(crate) lengths: Lengths,
     pub(crate) serial: u64,
@@ -77,9 +79,7 @@ impl<'a> Stripe<'a> {
     fn matches(&self, place: &Place) -> Matches<'a> {
         let (first, second) = self.lines(place);
         // All eight at once, since a branch for each slot would often be mispredicted.
-        let of = |line: &[AtomicU64; 8]| {
-            line.iter().rev().fold(0_u32, |bits, slot| (bits << 1) | u32::from(Slot(super::load(slot)).may_hold(place)))
-        };
+        let of = |line: &[AtomicU64; 8]| Slot::hints(line, place.fingerprint);
         Matches { lines: [first, second.unwrap_or(first)], bits: of(first) | second.map_or(0, |line| of(line) << 8) }
     }
 
@@ -98,17 +98,38 @@ impl<'a> Stripe<'a> {
         Some(found)
     }
 
+    /// What [`Stripe::find`] returns for `key` now, if it returned `found` before, under the same lock. Work under the
+    /// lock evicts and moves entries, but adds none.
+    pub(crate) fn find_again(&self, found: Option<Found<'a>>, place: &Place, key: &[u8]) -> Option<Found<'a>> {
+        let is_unchanged = match &found {
+            None => true,
+            Some(found) => {
+                super::load(&self.read_line[BUCKETS]) == found.buckets
+                    && Slot(super::load(found.slot)).same_record(found.seen)
+            }
+        };
+        if is_unchanged && !self.has_untiled() { found } else { self.find(place, key) }
+    }
+
     /// The live entry of `key`, if this slot names it.
     fn found_in(&self, slot: &'a AtomicU64, seen: Slot, place: &Place, key: &[u8]) -> Option<Found<'a>> {
-        let (record, lengths, serial) = self.entry_at(seen.position())?;
-        // SAFETY: the entry is live, and we hold the lock, so nobody reclaims it.
-        if record.flags().lap() != seen.lap() || unsafe { record.key() } != key {
+        let buckets = self.buckets();
+        let (offset, room) = locate_beside(self.volume, self.number, seen.position(), buckets)?;
+        // SAFETY: a header fits there.
+        let record = unsafe { Record::at_checked(&self.volume.region, offset) };
+        let serial = record.serial_of_lap(seen.lap())?;
+        let (lengths, generation) = record.lengths_and_generation();
+        if lengths.key != key.len() as u64 || !lengths.fit_into(room) {
             return None;
         }
-        let trusted = record.generation() == self.volume.generation()
+        // SAFETY: the entry is live, and we hold the lock, so nobody reclaims it.
+        if unsafe { self.volume.region.bytes(record.body(), key.len()) } != key {
+            return None;
+        }
+        let trusted = generation == self.volume.generation()
             // SAFETY: as above.
             || unsafe { verify_entry(self.volume, place, seen.position(), record, lengths) };
-        trusted.then_some(Found { slot, seen, record, lengths, serial })
+        trusted.then_some(Found { slot, seen, buckets: buckets.word, record, lengths, serial })
     }
 
     /// The slots that name the record at `position`: at most one, unless the index is damaged.

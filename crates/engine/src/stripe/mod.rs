@@ -142,6 +142,7 @@ pub(crate) struct Stripe<'a> {
     pub(crate) volume: &'a Volume,
     pub(crate) number: usize,
     base: usize,
+    words: &'a [AtomicU64; STRIPE_BYTES as usize / 8],
     /// The line that each look-up reads, and the line of heads and tails.
     read_line: &'a [AtomicU64; 8],
     heads: &'a [AtomicU64; 8],
@@ -251,12 +252,12 @@ impl<'a> Stripe<'a> {
     fn at(volume: &'a Volume, number: usize, locked: bool) -> Self {
         let base = volume.layout.stripe_at(number);
         let (read_line, heads) = (volume.region.line(base + READ_LINE), volume.region.line(base + HEADS));
-        Self { volume, number, base, read_line, heads, locked }
+        Self { volume, number, base, words: volume.region.words(base), read_line, heads, locked }
     }
 
     #[inline]
     pub(crate) fn word(&self, word: Word) -> &'a AtomicU64 {
-        self.volume.region.word(self.base + STATE + word as usize * 8)
+        &self.words[STATE / 8 + word as usize]
     }
 
     #[inline]
@@ -278,12 +279,12 @@ impl<'a> Stripe<'a> {
 
     #[inline]
     pub(crate) fn tally(&self, count: Count, by: u64) {
-        let word = self.volume.region.word(self.base + COUNTERS + count as usize * 8);
+        let word = &self.words[COUNTERS / 8 + count as usize];
         word.store(word.load(Relaxed).wrapping_add(by), Relaxed);
     }
 
     fn note(&self, count: Count, value: u64) {
-        self.volume.region.word(self.base + COUNTERS + count as usize * 8).store(value, Relaxed);
+        self.words[COUNTERS / 8 + count as usize].store(value, Relaxed);
     }
 
     /// How many claims of this stripe may be held. 0 means that none is.
@@ -325,6 +326,7 @@ impl<'a> Stripe<'a> {
     }
 
     /// Counts a live entry less, because its slot no longer names it.
+    #[inline]
     fn forget(&self, position: u64, record_bytes: u64) {
         if self.is_untiled(position) {
             return;
@@ -338,6 +340,7 @@ impl<'a> Stripe<'a> {
     }
 
     /// Counts a live entry more, because a slot names it now.
+    #[inline]
     fn remember(&self, position: u64, record_bytes: u64) {
         self.shift(Word::Entries, 1, 0);
         self.shift(Word::LiveBytes, record_bytes, 0);

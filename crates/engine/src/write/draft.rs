@@ -135,14 +135,19 @@ impl<'a> Draft<'a> {
 
     /// Copies key, metadata and value behind the header, and returns their checksum.
     pub(crate) fn fill(&self, volume: &Volume, record: Record<'_>) -> u32 {
-        let mut at = record.body();
-        for part in [self.key, self.metadata, &self.tags, self.value] {
-            // SAFETY: the space is free, or is this writer's own room, so nobody else reads or writes it.
-            unsafe { volume.region.store(at, part) };
-            at += part.len();
-        }
-        // SAFETY: as above.
-        checksum(unsafe { volume.region.bytes(record.body(), at - record.body()) })
+        let parts = [self.key, self.metadata, &self.tags, self.value];
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        let copy = |body: &mut [u8]| {
+            let mut rest = &mut *body;
+            for part in parts.into_iter().filter(|part| !part.is_empty()) {
+                let (to, behind) = rest.split_at_mut(part.len());
+                to.copy_from_slice(part);
+                rest = behind;
+            }
+            checksum(body)
+        };
+        // SAFETY: the space is free, or is this writer's own room, so nobody else reads or writes it.
+        unsafe { volume.region.fill(record.body(), bytes, copy) }
     }
 
     /// Called under the stripe's lock: what do the purges since the work began mean for this entry?

@@ -74,7 +74,7 @@ pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition) -> R
         None => {
             let checksum = draft.fill(volume, record(&stripe, ring, at));
             let spot = Spot { ring, at, checksum, stage: Stage::Free };
-            Ok(finish(&stripe, &place, spot, draft, condition))
+            Ok(finish(&stripe, &place, spot, draft, condition, found))
         }
         Some(pin) => put_in_two_steps(stripe, &place, (ring, at), draft, condition, pin),
     }
@@ -93,7 +93,7 @@ pub(crate) fn put_locked(mut stripe: Stripe<'_>, place: &Place, draft: &Draft<'_
         behind.check_intact()?;
     }
     let spot = Spot { ring, at, checksum, stage: Stage::Free };
-    Ok(finish(&stripe, place, spot, draft, Condition::Always))
+    Ok(finish(&stripe, place, spot, draft, Condition::Always, found))
 }
 
 /// Makes room in `ring`, or in main if readers hold too much of small. New entries that are being sent to slow
@@ -137,9 +137,12 @@ fn put_in_two_steps<'a>(
     drop(stripe);
     let checksum = draft.fill(volume, record);
     let stripe = Stripe::lock(volume, place.stripe)?;
-    let allowed = allows(&stripe, condition, stripe.find(place, draft.key).as_ref());
+    let found = stripe.find(place, draft.key);
     let spot = Spot { ring, at, checksum, stage: Stage::Room };
-    let outcome = if allowed { finish(&stripe, place, spot, draft, condition) } else { Outcome::Unmet };
+    let outcome = match allows(&stripe, condition, found.as_ref()) {
+        true => finish(&stripe, place, spot, draft, condition, found),
+        false => Outcome::Unmet,
+    };
     drop(unpin);
     Ok(outcome)
 }
@@ -216,18 +219,19 @@ pub(crate) enum Stage {
 }
 
 /// Completes the header and publishes the slot. Called under the lock, with all bytes in place, and with the
-/// condition checked since the lock was taken.
-pub(crate) fn finish(
-    stripe: &Stripe<'_>,
+/// condition checked since the lock was taken. `found` is what `Stripe::find` has found since then.
+pub(crate) fn finish<'a>(
+    stripe: &Stripe<'a>,
     place: &Place,
     spot: Spot,
     draft: &Draft<'_>,
     condition: Condition,
+    found: Option<Found<'a>>,
 ) -> Outcome {
     let bytes = draft.lengths.record_bytes();
     // Before the entry has a slot: a step may take the slot of a cold entry.
     stripe.step_a_little(bytes);
-    let mut found = stripe.find(place, draft.key);
+    let mut found = stripe.find_again(found, place, draft.key);
     let ring = stripe.ring(spot.ring);
     let verdict = draft.judge(stripe.volume);
     let superseded = verdict == Verdict::Hard;
