@@ -35,6 +35,9 @@ pub(crate) enum Phase {
 
 fn pack(duration: Option<Duration>) -> u32 {
     let Some(duration) = duration else { return EVER };
+    if duration.is_zero() {
+        return 0;
+    }
     pack_ms(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 

@@ -98,7 +98,7 @@ impl<'a> Stripe<'a> {
                 }
             }
         }
-        self.fit(&ring, bytes).ok_or_else(|| self.stopped(id, bytes, Stop::Pinned))
+        self.take(&ring, bytes).ok_or_else(|| self.stopped(id, bytes, Stop::Pinned))
     }
 
     fn stopped(&self, id: RingId, bytes: u64, stop: Stop) -> Error {

@@ -105,8 +105,7 @@ impl Ring<'_> {
     }
 
     pub(crate) fn set_head(&self, to: u64) {
-        store(self.head_check, !to);
-        store(self.head, to);
+        set_head(self.head, self.head_check, to);
     }
 
     pub(crate) fn set_tail(&self, to: u64) {
@@ -227,6 +226,11 @@ impl Ring<'_> {
     }
 }
 
+fn set_head(head: &AtomicU64, check: &AtomicU64, to: u64) {
+    store(check, !to);
+    store(head, to);
+}
+
 /// A record of the log, as the hand sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
@@ -253,12 +257,11 @@ impl<'a> Stripe<'a> {
     #[inline]
     pub(crate) fn ring(&self, id: RingId) -> Ring<'a> {
         let layout = &self.volume.layout;
-        let (start, size, first) = match id {
-            RingId::Small => (layout.main, layout.small, 0),
-            RingId::Main => (0, layout.main, 2),
+        let (start, size) = match id {
+            RingId::Small => (layout.main, layout.small),
+            RingId::Main => (0, layout.main),
         };
-        let [head, tail, head_check, tail_check] =
-            [first, first + 1, first + 4, first + 5].map(|word| &self.heads[word & 7]);
+        let [head, tail, head_check, tail_check] = self.ends_of(id);
         let (most, ends) = match id {
             RingId::Main => (size, None),
             RingId::Small => (
@@ -269,8 +272,19 @@ impl<'a> Stripe<'a> {
         Ring { id, size, start, most, ends, head, tail, head_check, tail_check }
     }
 
+    /// The words of a ring: head, tail, and the complements of both.
+    #[inline]
+    fn ends_of(&self, id: RingId) -> [&'a AtomicU64; 4] {
+        let [small_head, small_tail, head, tail, small_head_check, small_tail_check, head_check, tail_check] =
+            self.heads;
+        match id {
+            RingId::Small => [small_head, small_tail, small_head_check, small_tail_check],
+            RingId::Main => [head, tail, head_check, tail_check],
+        }
+    }
+
     pub(super) fn offset_of(&self, ring: &Ring<'_>, at: u64) -> usize {
-        (self.volume.layout.stripe_data_at(self.number) + ring.position(at) * UNIT_BYTES) as usize
+        self.volume.index(self.number).data_at + (ring.position(at) * UNIT_BYTES) as usize
     }
 
     /// The record at a virtual offset. A header must fit before the physical end.
@@ -349,13 +363,17 @@ impl<'a> Stripe<'a> {
     /// The virtual offset for `bytes` bytes, if they fit without evicting anything. If they don't fit before the
     /// physical end, the rest up to there becomes filler.
     pub(super) fn fit(&self, ring: &Ring<'_>, bytes: u64) -> Option<u64> {
-        if self.must_reset(ring.id) || !ring.has_room(bytes, 0) {
+        if ring.has_room(bytes, 0) { self.take(ring, bytes) } else { None }
+    }
+
+    /// Like [`Stripe::fit`], for bytes that have room.
+    #[inline]
+    pub(super) fn take(&self, ring: &Ring<'_>, bytes: u64) -> Option<u64> {
+        debug_assert!(ring.has_room(bytes, 0));
+        if self.must_reset(ring.id) || self.volume.has_failed() {
             return None;
         }
         let head = ring.head();
-        if self.volume.has_failed() {
-            return None;
-        }
         let at = if bytes <= ring.bytes_to_end(head) {
             self.renew_pages(ring, head, bytes);
             head
@@ -375,7 +393,8 @@ impl<'a> Stripe<'a> {
     pub(crate) fn advance(&self, id: RingId, at: u64, bytes: u64) {
         // A record that was lost would end the log for all processes.
         if !self.volume.has_failed() {
-            self.ring(id).set_head(at + bytes);
+            let [head, _, head_check, _] = self.ends_of(id);
+            set_head(head, head_check, at + bytes);
         }
     }
 

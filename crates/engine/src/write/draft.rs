@@ -135,17 +135,20 @@ impl<'a> Draft<'a> {
 
     /// Copies key, metadata and value behind the header, and returns their checksum.
     pub(crate) fn fill(&self, volume: &Volume, record: Record<'_>) -> u32 {
-        let parts = [self.key, self.metadata, &self.tags, self.value];
-        let bytes = parts.iter().map(|part| part.len()).sum();
+        let described = self.metadata.len() + self.tags.len();
         let copy = |body: &mut [u8]| {
-            let mut rest = &mut *body;
-            for part in parts.into_iter().filter(|part| !part.is_empty()) {
-                let (to, behind) = rest.split_at_mut(part.len());
-                to.copy_from_slice(part);
-                rest = behind;
+            let (key, rest) = body.split_at_mut(self.key.len());
+            key.copy_from_slice(self.key);
+            let (metadata, value) = rest.split_at_mut(described);
+            if !metadata.is_empty() {
+                let (own, tags) = metadata.split_at_mut(self.metadata.len());
+                own.copy_from_slice(self.metadata);
+                tags.copy_from_slice(&self.tags);
             }
+            value.copy_from_slice(self.value);
             checksum(body)
         };
+        let bytes = self.key.len() + described + self.value.len();
         // SAFETY: the space is free, or is this writer's own room, so nobody else reads or writes it.
         unsafe { volume.region.fill(record.body(), bytes, copy) }
     }
