@@ -1,4 +1,4 @@
-//! The short way of a get: without a loop, and without anything that most look-ups don't need.
+//! The fast path of a get: without a loop, and without anything that most look-ups don't need.
 //!
 //! It takes the same steps as [`super::find`], in the same order. Where something is unusual (a slot has changed, a
 //! fingerprint belongs to another key, the entry isn't fresh), it releases the pin, and the general way starts again.
@@ -21,7 +21,7 @@ use crate::thread::{Counter, Thread};
 use crate::volume::Volume;
 use crate::write::check_key;
 
-/// What the short way has found.
+/// What the fast path has found.
 enum Short<'a> {
     Hit(Thread<'a>, Pinned<'a>),
     Miss(Thread<'a>),
