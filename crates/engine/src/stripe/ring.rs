@@ -384,7 +384,9 @@ impl<'a> Stripe<'a> {
             ring.set_head(next);
             next
         };
-        self.volume.mapped.map(&self.volume.region, self.offset_of(ring, at), bytes as usize);
+        if !self.maps_nothing {
+            self.volume.mapped.map(&self.volume.region, self.offset_of(ring, at), bytes as usize);
+        }
         Some(at)
     }
 
