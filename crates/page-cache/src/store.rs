@@ -1,8 +1,9 @@
 //! Stored responses in a volume. When the volume fails, every request is a miss, and requests are still answered.
 
+use std::fmt;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,6 +23,9 @@ const JOINED_BYTES_MAX: usize = 64 << 10;
 /// After this many purges by prefix the volume is swept before the next one. It remembers 64 of them, including those of other
 /// processes. Beyond that, it would purge more than was asked for.
 const PREFIXES_MAX: u32 = 32;
+/// After purges of this share of the tags that the volume can note, it should be swept. Notes lie in small buckets, and the first of them is
+/// full long before the others.
+const SWEEP_SHARE: u64 = 8;
 /// The bytes of an entry without key, metadata and value, with a margin.
 const ENTRY_BYTES: usize = 64;
 /// The bytes of a tag without its name.
@@ -114,6 +118,15 @@ pub enum PurgeTarget<'a> {
     Everything,
 }
 
+/// The function that is told that the volume should be swept.
+struct Sweeper(OnceLock<Box<dyn Fn() + Send + Sync>>);
+
+impl fmt::Debug for Sweeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sweeper").finish_non_exhaustive()
+    }
+}
+
 /// The volume as a page cache uses it.
 #[derive(Debug)]
 pub struct Store {
@@ -121,6 +134,10 @@ pub struct Store {
     blocking: Blocking,
     /// Prefixes purged since the last sweep. The lock is held during a purge, so that no two purges take the last place.
     prefixes: Mutex<u32>,
+    /// Tags purged since the last sweep.
+    tags: AtomicU64,
+    /// Told when there are so many that the volume should be swept.
+    sweeper: Sweeper,
     /// Whether a failure has been logged. One line is enough; a race logs two.
     has_warned: AtomicBool,
     /// Whether the end of the volume has been logged. An earlier line may be of less weight.
@@ -135,6 +152,8 @@ impl Store {
             blocking: Blocking::default(),
             // The purges before this process are unknown, so the first purge by prefix sweeps.
             prefixes: Mutex::new(PREFIXES_MAX),
+            tags: AtomicU64::new(0),
+            sweeper: Sweeper(OnceLock::new()),
             has_warned: AtomicBool::new(false),
             has_told_the_end: AtomicBool::new(false),
         }
@@ -444,7 +463,15 @@ impl Store {
     /// Errors of the engine.
     pub fn purge(&self, meant: PurgeTarget<'_>, kind: Purge) -> eyewall::Result<()> {
         match meant {
-            PurgeTarget::Tag(tag) => self.cache.purge_tag(tag, kind),
+            PurgeTarget::Tag(tag) => {
+                let purged = self.tags.fetch_add(1, Ordering::Relaxed) + 1;
+                if purged == self.cache.tag_purges_max() / SWEEP_SHARE
+                    && let Some(sweeper) = self.sweeper.0.get()
+                {
+                    sweeper();
+                }
+                self.cache.purge_tag(tag, kind)
+            }
             PurgeTarget::Prefix(prefix) => {
                 let mut prefixes = self.prefixes.lock().unwrap_or_else(PoisonError::into_inner);
                 if *prefixes >= PREFIXES_MAX {
@@ -456,6 +483,19 @@ impl Store {
             }
             PurgeTarget::Everything => self.cache.purge_all(kind),
         }
+    }
+
+    /// From now on, `wanted` is called when so many tags were purged that [`Store::sweep`] should be called soon: otherwise the volume would
+    /// begin to purge more than was asked for. It must not wait.
+    pub fn tell_of_many_purges(&self, wanted: impl Fn() + Send + Sync + 'static) {
+        // The first one stays.
+        let _ = self.sweeper.0.set(Box::new(wanted));
+    }
+
+    /// Drops what was purged, and forgets the purges. It may take seconds. Errors are logged.
+    pub fn sweep(&self) {
+        self.tags.store(0, Ordering::Relaxed);
+        self.logged(self.cache.sweep());
     }
 
     /// All entries, including stale ones.

@@ -47,6 +47,7 @@ mod layers_changed;
 mod lenient_fields;
 mod life_of_a_response;
 mod mad_origin;
+mod many_purges;
 mod methods;
 mod not_stored;
 mod odd_requests;

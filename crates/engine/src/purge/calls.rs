@@ -33,6 +33,12 @@ impl Cache {
         self.purge(kind, |volume| super::purge_tag(volume, tag, kind), || PurgeOf::Tag(tag.to_owned()))
     }
 
+    /// The number of purges by tag that the volume can remember until a [`Cache::sweep`]. They lie in small groups: after a third of them, a
+    /// purge begins to remove more than was asked for.
+    pub fn tag_purges_max(&self) -> u64 {
+        super::tags_max(&self.volume().layout)
+    }
+
     /// Purges all entries whose key begins with `prefix`; the empty prefix purges all entries.
     ///
     /// Works like [`Cache::purge_tag`], except that the volume remembers at most 64 prefixes at a time. One more also

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 
 use crate::error::{Error, Result};
 use crate::format::hash::purge_hash;
+use crate::format::layout::Layout;
 use crate::format::purges::{
     self, Cell, EPOCHS, FILTER_FULL, Noted, PurgeCount, RESERVE, RESERVE_LEFT, filter_bits, filter_lets_through,
 };
@@ -153,6 +154,12 @@ pub(crate) fn judge_late(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     // The rules first: a rule that was forgotten meanwhile has raised the retired epoch before.
     let verdict = judge(volume, subject);
     if u64::from(subject.epoch) <= purges.retired() { Verdict::Hard } else { verdict }
+}
+
+/// How many tags can be noted.
+pub(crate) fn tags_max(layout: &Layout) -> u64 {
+    // The first of eight words has the floors of the others.
+    layout.tag_lines * 7
 }
 
 /// Purges all entries that carry `tag`.

@@ -1,4 +1,4 @@
-//! The upkeep of the volume while the server runs: a thread checks its header every second, and scrubs it.
+//! The upkeep of the volume while the server runs: a thread checks its header every second, scrubs it, and sweeps it after many purges.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -17,11 +17,18 @@ const ASK_EVERY: Duration = Duration::from_secs(1);
 /// After a step of a scrub, the thread rests for this many times its duration, so it uses less than 1 % of a core.
 const REST: u32 = 100;
 
+/// After a sweep, this many times its duration passes before the next one.
+const SWEEP_REST: u32 = 10;
+
 /// The thread. Dropping this ends it.
 pub(crate) struct Upkeep {
-    /// Nothing is sent on it: dropping it ends the thread.
-    stop: Option<Sender<()>>,
+    orders: Sender<Order>,
     thread: Option<JoinHandle<()>>,
+}
+
+enum Order {
+    Sweep,
+    End,
 }
 
 impl Upkeep {
@@ -30,16 +37,22 @@ impl Upkeep {
     /// # Errors
     /// [`Error::Start`], if the system gives no thread.
     pub(crate) fn start(store: Arc<Store>, scrub: Duration) -> Result<Self, Error> {
-        let (stop, stopped) = channel();
-        let work = move || run(&store, scrub, &stopped);
+        let (orders, received) = channel();
+        let sweeps = orders.clone();
+        store.tell_of_many_purges(move || {
+            // Without the thread, the server ends.
+            let _ = sweeps.send(Order::Sweep);
+        });
+        let work = move || run(&store, scrub, &received);
         let thread = thread::Builder::new().name("upkeep".to_owned()).spawn(work).map_err(Error::Start)?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
+        Ok(Self { orders, thread: Some(thread) })
     }
 }
 
 impl Drop for Upkeep {
     fn drop(&mut self) {
-        self.stop = None;
+        // An error means that the thread has ended.
+        let _ = self.orders.send(Order::End);
         if let Some(thread) = self.thread.take() {
             // The thread has logged a panic already.
             let _ = thread.join();
@@ -47,9 +60,10 @@ impl Drop for Upkeep {
     }
 }
 
-fn run(store: &Store, scrub: Duration, stopped: &Receiver<()>) {
+fn run(store: &Store, scrub: Duration, orders: &Receiver<Order>) {
     let mut scrubber = (!scrub.is_zero()).then(|| Scrubber { period: scrub, pass: None });
-    let (mut look, mut step) = (Instant::now(), Instant::now());
+    let (mut look, mut step, mut sweep) = (Instant::now(), Instant::now(), Instant::now());
+    let mut is_sweep_wanted = false;
     // A failed volume stays failed.
     while !store.has_failed() {
         if Instant::now() >= look {
@@ -63,8 +77,20 @@ fn run(store: &Store, scrub: Duration, stopped: &Receiver<()>) {
             }
             next = look.min(step);
         }
-        if stopped.recv_timeout(next.saturating_duration_since(Instant::now())) != Err(RecvTimeoutError::Timeout) {
-            return;
+        if is_sweep_wanted {
+            let begun = Instant::now();
+            if begun >= sweep {
+                is_sweep_wanted = false;
+                store.sweep();
+                sweep = Instant::now() + begun.elapsed() * SWEEP_REST;
+            } else {
+                next = next.min(sweep);
+            }
+        }
+        match orders.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(Order::Sweep) => is_sweep_wanted = true,
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(Order::End) | Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }
