@@ -1,6 +1,7 @@
 //! `eyewall fleet agent`: volumes without a server are nodes of a fleet.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Instant;
@@ -213,6 +214,43 @@ fn volumes_share_what_fills_make_and_no_purged_object_comes_back() {
     two.cache.remove("a").unwrap();
     assert_eq!(two.found("a"), None);
     two.make("a", "made without Redis, too");
+}
+
+#[test]
+fn clients_that_say_nothing_are_bounded_in_number_and_time() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let machines = [(); 2].map(|()| Machine::new());
+    let start = |machine: &Machine| Agent::with(&machine.path, &redis.url(), &["--second-level-size", "8M"]).ready();
+    let [one, two] = &machines;
+    let (agent, _other) = (start(one), start(two));
+    let socket = eyewall_fleet_client::socket_of(&one.path);
+    let silent: Vec<UnixStream> = (0..350).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    let descriptors = || std::fs::read_dir(format!("/proc/{}/fd", agent.child.id())).unwrap().count();
+    for mut client in silent {
+        assert!(descriptors() < 330, "256 clients at once, and what the agent itself has open");
+        // The agent closes it, and nobody else does.
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
+    }
+    one.make("a", "made");
+    assert_eq!(two.await_found("a"), b"made");
+}
+
+#[test]
+fn without_a_socket_the_agent_follows_the_log() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let machines = [(); 2].map(|()| Machine::new());
+    let [one, other] = &machines;
+    // A file that can't be removed is in the way.
+    std::fs::create_dir(eyewall_fleet_client::socket_of(&one.path)).unwrap();
+    let start = |machine: &Machine| Agent::with(&machine.path, &redis.url(), &["--second-level-size", "8M"]).ready();
+    let _agents = [start(one), start(other)];
+    for (purger, purged) in [(one, other), (other, one)] {
+        purged.put();
+        purger.cache.purge_tag("post-7", Purge::Hard).unwrap();
+        assert!(matches!(purged.await_purge(), Lookup::Miss));
+    }
+    one.make("a", "made");
+    assert_eq!(one.found("a").unwrap(), b"made", "fills go on");
 }
 
 #[test]

@@ -41,6 +41,8 @@ mod stream_budget;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_reload;
+#[cfg(test)]
 mod tests_tls;
 mod tracked_body;
 mod watchdog;
