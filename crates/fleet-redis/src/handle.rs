@@ -59,6 +59,8 @@ pub struct Orders {
 pub(crate) enum Order {
     /// To write a purge.
     Append { purge: Vec<u8>, waits: Waiting },
+    /// To note earlier lines again.
+    NoteEarlier,
     /// To list the nodes.
     Nodes(oneshot::Sender<Vec<NodeStatus>>),
 }
@@ -218,9 +220,11 @@ impl Fleet {
         takes && self.as_of().is_some() && !self.unread.covers(subject) && locked(&self.notes).allows(as_of, subject)
     }
 
-    /// From now on, lines cover something else.
+    /// From now on, lines cover something else. Earlier ones are read again.
     pub fn forget_notes(&self) {
         locked(&self.notes).forget();
+        // If it finds no place, foreign responses of before are refused.
+        let _ = self.orders.try_send(Order::NoteEarlier);
     }
 
     /// How the fleet is doing.

@@ -230,6 +230,12 @@ impl Node {
                 self.append(purge, waits);
                 self.ask();
             }
+            Order::NoteEarlier => {
+                self.earlier.left = EARLIER_MAX;
+                if self.connection.is_up {
+                    self.begin_noting(false);
+                }
+            }
             Order::Nodes(listed) => {
                 if self.connection.is_up && self.tasks.try_send(Task::Nodes).is_ok() {
                     self.listing.push(listed);

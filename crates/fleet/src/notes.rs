@@ -158,10 +158,12 @@ impl Notes {
     }
 
     /// Forgets what lines cover, because the same line may cover something else from now on: the configuration has changed.
+    /// [`Notes::add_earlier`] notes them again.
     pub fn forget(&mut self) {
         if let Some(known) = &mut self.known {
             let (latest, order, prefixes) = Default::default();
             (known.floor, known.latest, known.order, known.prefixes) = (known.last, latest, order, prefixes);
+            known.forget_reigns();
         }
     }
 
@@ -288,6 +290,11 @@ impl Known {
         {
             self.floor = self.floor.max(line);
         }
+        self.forget_reigns();
+    }
+
+    /// Drops the reigns that ended before the floor.
+    fn forget_reigns(&mut self) {
         while self.reigns.get(1).is_some_and(|(first, _)| *first <= self.floor) {
             self.reigns.pop_front();
         }

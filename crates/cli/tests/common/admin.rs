@@ -34,6 +34,12 @@ impl Socket {
         exchange(UnixStream::connect(self.path()).expect("the server listens"), method, target, fields, body)
     }
 
+    /// Reloads the configuration of the server.
+    pub(crate) fn reload(&self) {
+        let reply = self.ask("POST", "/reload", &[], "");
+        assert_eq!(reply.status, 200, "{}", reply.text());
+    }
+
     pub(crate) fn purge(&self, body: &str) -> Reply {
         self.ask("POST", "/purge", &[], body)
     }

@@ -22,7 +22,7 @@ pub(crate) struct Server {
     /// Its output on standard output when it was ready.
     pub(crate) announced: String,
     /// Its configuration file, if it has one.
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
 }
 
 /// The anonymous memory of a server in bytes, which doesn't include the volume.
@@ -61,6 +61,13 @@ impl Server {
         Self::spawn_with(eyewall().args(["serve", "--config"]).arg(file), Some(folder))
     }
 
+    /// Changes the configuration file of a server of [`Server::configured`].
+    pub(crate) fn change(&self, change: impl FnOnce(&str) -> String) {
+        let file = self.folder.as_ref().expect("it has a file").path().join("eyewall.toml");
+        let text = fs::read_to_string(&file).expect("it can be read");
+        fs::write(&file, change(&text)).expect("it can be written");
+    }
+
     /// A server with a configuration of one site with an origin; `rest` has further settings of the site.
     pub(crate) fn over_site(origin: &str, rest: &str) -> Self {
         Self::configured(&format!("[[site]]\norigins = [\"{origin}\"]\n{rest}"))
@@ -88,7 +95,7 @@ impl Server {
         let line = announced.lines().next().unwrap_or_default();
         let address = line.strip_prefix("listening on http://").and_then(|line| line.strip_suffix('/'));
         let address = address.and_then(|address| address.parse().ok()).expect("the first line has the address");
-        Self { address, child, announced, _folder: folder }
+        Self { address, child, announced, folder }
     }
 
     pub(crate) fn get(&self, target: &str) -> Reply {

@@ -169,3 +169,21 @@ fn another_reign_than_that_of_this_node_is_refused_if_lines_can_be_lost() {
         assert_eq!(allows(&notes, &as_of(5, "a"), &[]), is_durable);
     }
 }
+
+#[test]
+fn lines_that_were_forgotten_are_noted_again_as_they_are_now() {
+    let mut notes = notes(9);
+    let of_b = Line { before: Reign::new("a"), ..line(7, "b") };
+    notes.add(&line(6, "a"), [Covers::Tag("old")]);
+    notes.add(&of_b, [Covers::Tag("old")]);
+    notes.applied(&Place { written_in: Reign::new("b"), ..place(7, "b") });
+    notes.forget();
+    let made = as_of(7, "b");
+    assert!(allows(&notes, &made, &["new"]));
+    assert!(!notes.add_earlier(&line(6, "a"), []), "the last one comes first");
+    assert!(notes.add_earlier(&of_b, [Covers::Tag("new")]));
+    assert!(notes.add_earlier(&line(6, "a"), [Covers::Tag("newer")]));
+    let earlier = AsOf { line: 5, written_in: Reign::new("a"), reign: Reign::new("b") };
+    assert!(allows(&notes, &earlier, &["old"]) && allows(&notes, &made, &["new"]));
+    assert!(!allows(&notes, &earlier, &["new"]) && !allows(&notes, &earlier, &["newer"]));
+}

@@ -109,7 +109,7 @@ pub struct Fleet {
     ///
     /// Example: `"/etc/eyewall/node.key"`
     pub peer_key_file: Option<Spanned<PathBuf>>,
-    /// Certificates of the authorities that vouch for nodes with `https://`, in PEM.
+    /// Certificates of the authorities that vouch for nodes with `https://`, in PEM. Eyewall reads the file again at a reload.
     ///
     /// Default: those of the system
     ///

@@ -21,6 +21,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::listen::{Binding, ListenPlace, Workers};
+use super::peers::Peers;
 use super::sandbox;
 use super::shared::Shared;
 use super::supervisor::Supervisor;
@@ -127,6 +128,7 @@ impl Reloader {
         let before = self.shared();
         let not_reloaded = keep_fixed(&before.config, &mut config);
         sandbox::admit(&config)?;
+        let client = Peers::renewed_client(&config)?;
         let mut shared = before.renewed(config)?;
         let server = &shared.config.server;
         let prepared = self.workers.prepare(&ListenPlace::all(server), |workers| Binding::of(server, workers))?;
@@ -135,6 +137,9 @@ impl Reloader {
         // Before the first request of it, so that no response of another node is judged by notes of the other configuration.
         self.put(&shared);
         let closed = self.workers.change(&shared, prepared).inspect_err(|_| self.put(&before))?;
+        if let Some((peers, client)) = shared.peers.as_ref().zip(client) {
+            peers.use_client(client);
+        }
         before.retire(&shared);
         shared.config.log_warnings();
         Ok(Reloaded {
@@ -148,11 +153,11 @@ impl Reloader {
 }
 
 impl Reloader {
-    /// Makes this the state of the server's other parts. Lines of the fleet's log cover something else from now on: each is noted under
-    /// the lock of the notes, by the state of that moment.
+    /// Makes this the state of the server's other parts. If lines of the fleet's log cover something else from now on, they are read again:
+    /// each is noted under the lock of the notes, by the state of that moment.
     fn put(&self, shared: &Arc<Shared>) {
-        self.shared.store(Arc::clone(shared));
-        if let Some(fleet) = &shared.fleet {
+        let before = self.shared.swap(Arc::clone(shared));
+        if let Some(fleet) = shared.fleet.as_ref().filter(|_| !shared.purges_as(&before)) {
             fleet.forget_notes();
         }
     }

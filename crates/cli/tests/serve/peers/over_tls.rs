@@ -79,3 +79,28 @@ fn a_certificate_is_for_the_address_of_its_node_and_a_renewed_one_is_read() {
     authority.issue("wrong.pem", &["127.0.0.1"]);
     nodes[0].await_peers(2, "up");
 }
+
+#[test]
+fn a_reload_reads_which_authorities_nodes_trust() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let origin = Origin::counting("Cache-Control: max-age=600");
+    let site = format!("origins = [\"{}\"]", origin.url());
+    let (folder, old, new) = (tempfile::tempdir().unwrap(), Authority::new(), Authority::new());
+    let base = settings(&redis, &key_file(&folder, "k"), "\"redis\"");
+    let node = Node::start(&trusting(&base, &old, None), &site);
+    let renewed = Node::start(&trusting(&base, &old, Some(&new.issue("node.pem", &["127.0.0.1"]))), &site);
+    renewed.await_peers(2, "up");
+    let peer = node.await_peer(|peer| peer["why"] == "unreachable");
+    assert!(peer["trouble"].as_str().unwrap().contains("certificate"), "{peer}");
+    let both = [&old, &new].map(|authority| std::fs::read(authority.file()).unwrap());
+    std::fs::write(old.file(), both.concat()).unwrap();
+    node.admin.reload();
+    node.await_peers(2, "up");
+    std::fs::write(old.file(), "nothing").unwrap();
+    let refused = node.admin.ask("POST", "/reload", &[], "");
+    assert!(refused.status == 422 && refused.text().contains("ca.pem"), "{refused:?}");
+    node.await_peers(2, "up");
+    std::fs::write(old.file(), &both[0]).unwrap();
+    node.admin.reload();
+    node.await_peers(1, "down");
+}

@@ -19,8 +19,8 @@ use super::question::{PageQuestion, Question};
 use super::sign::{Key, MAC_BYTES, REFUSED, SIGNATURE};
 use super::tls::Connector;
 use super::{Peers, answer};
-use crate::config::fleet::PeerUrl;
-use crate::serve::origin::ResponseBody;
+use crate::config::fleet::{Fleet as Table, PeerUrl};
+use crate::serve::origin::{ResponseBody, TlsError};
 use crate::serve::reload::Reloader;
 
 /// The longest wait for a sign of life.
@@ -35,7 +35,7 @@ const POOL_IDLE: Duration = Duration::from_secs(30);
 const WORDS_MAX: usize = 300;
 
 /// The connections to other nodes.
-pub(super) struct Client(Pool<Connector, Full<Bytes>>);
+pub(crate) struct Client(Pool<Connector, Full<Bytes>>);
 
 /// The answer of another node.
 pub(crate) struct Made {
@@ -91,10 +91,15 @@ impl PeerError {
 }
 
 impl Client {
-    pub(super) fn new(connector: Connector) -> Self {
+    /// Reads the trusted certificates.
+    ///
+    /// # Errors
+    /// There are none, and this node may need some.
+    pub(super) fn new(table: &Table) -> Result<Self, TlsError> {
+        let connector = Connector::new(table)?;
         let mut builder = Pool::builder(TokioExecutor::new());
         builder.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE).retry_canceled_requests(true);
-        Self(builder.build(connector))
+        Ok(Self(builder.build(connector)))
     }
 }
 
@@ -138,7 +143,7 @@ impl Peers {
         let request = Request::post(format!("{}{}", member.url, answer::PATH)).header(SIGNATURE, signature);
         let request = request.body(Full::from(question)).map_err(|_| PeerError::Unaskable)?;
         // The connections belong to the runtime of the peers, which outlives workers.
-        let mut asking = Owned(self.runtime.spawn(self.client.0.request(request)));
+        let mut asking = Owned(self.runtime.spawn(self.client.load().0.request(request)));
         let answered = (&mut asking.0).await;
         let answered = answered.map_err(|_| PeerError::Unreachable("this server ends".to_owned()))?;
         let response = answered.map_err(|error| {

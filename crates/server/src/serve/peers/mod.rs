@@ -38,7 +38,7 @@ use super::stop::Stop;
 use super::tls::Upkeep;
 use crate::config::Config;
 use crate::config::fleet::PeerList;
-use ask::Client;
+pub(crate) use ask::Client;
 pub(crate) use ask::Made;
 use members::Delays;
 pub(crate) use members::{Member, MemberState, Why};
@@ -67,7 +67,8 @@ pub(crate) struct Peers {
     /// The keys of other homes that were asked for a short time ago.
     asked: RecentKeys,
     keep: Duration,
-    client: Client,
+    /// Another one after each reload.
+    client: ArcSwap<Client>,
     fleet: Arc<Fleet>,
 }
 
@@ -137,7 +138,7 @@ impl Peers {
             delays: Delays::new(),
             asked: RecentKeys::new(Some(HOT_FOR)),
             keep: table.peer_keep.0,
-            client: Client::new(tls::Connector::new(table)?),
+            client: ArcSwap::from_pointee(Client::new(table)?),
             fleet: Arc::clone(fleet),
         });
         Ok(Some((peers, PeersThreads { runtime: Some(runtime), listener: Some(listener), tls })))
@@ -159,6 +160,20 @@ impl Peers {
         let is_hot = self.asked.contains(key);
         self.asked.insert(key);
         is_hot
+    }
+
+    /// A client that trusts the authorities that the file has now. `None`: there is no file.
+    ///
+    /// # Errors
+    /// The file can't be read, or has no authority.
+    pub(crate) fn renewed_client(config: &Config) -> Result<Option<Client>, Error> {
+        let table = config.fleet.as_ref().map(Spanned::get_ref).filter(|table| table.peer_ca_file.is_some());
+        Ok(table.map(Client::new).transpose()?)
+    }
+
+    /// Asks with this client from now on. Connections of the one before end with what is asked over them.
+    pub(crate) fn use_client(&self, client: Client) {
+        self.client.store(Arc::new(client));
     }
 
     /// How long a response of another home is kept.

@@ -147,6 +147,12 @@ impl Shared {
         notes.add_earlier(line, self.targets_here(purge_request).iter().flat_map(Target::covers))
     }
 
+    /// Whether each purge request has the same targets by another configuration.
+    pub(super) fn purges_as(&self, other: &Self) -> bool {
+        let schemes = |shared: &Self| Scope::of(&shared.config, &shared.by_host).schemes;
+        self.by_host.settings_hash() == other.by_host.settings_hash() && schemes(self) == schemes(other)
+    }
+
     /// The targets at this node. A subject of another node's site covers nothing here.
     fn targets_here(&self, purge_request: &PurgeRequest) -> Vec<Target> {
         let scope = Scope::of(&self.config, &self.by_host);

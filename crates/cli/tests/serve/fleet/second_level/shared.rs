@@ -77,3 +77,22 @@ fn a_node_that_starts_after_many_purges_gets_what_they_spared() {
     assert!(!level("/a") && !level("/shop/c"));
     assert_eq!(other.level()["outdated"], 2);
 }
+
+#[test]
+fn a_reload_keeps_what_is_known_of_earlier_purges() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let origin = Origin::counting(FIELDS);
+    let (maker, other) = (node(&redis.url(), &origin.url()), node(&redis.url(), &origin.url()));
+    let targets: Vec<String> = (0..20).map(|number| format!("/{number}")).collect();
+    for target in targets.iter().chain([&"/purged".to_owned()]) {
+        maker.share(target);
+    }
+    maker.purge_and_wait(r#"{"url": "http://test/purged"}"#);
+    other.admin.reload();
+    assert!(is_shared(&other.server.get(&targets[0])));
+    // With other keys, earlier lines mean something else, so they are read again.
+    other.server.change(|text| text.replace("key = {", "key = { strip_query = [\"ref\"],"));
+    other.admin.reload();
+    assert!(targets[1..].iter().any(|target| is_shared(&other.server.get(target))), "{}", other.level());
+    assert!(!is_shared(&other.server.get("/purged")));
+}
