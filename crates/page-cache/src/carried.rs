@@ -1,9 +1,10 @@
 //! A stored response on its way to another cache: a peer of a fleet, or a store that nodes share.
 //!
 //! ```text
-//! version  1 byte, 1         kind  1 byte: 0 a response, 1 a response without its body, which the asker has, 2 none
+//! version  1 byte, 1         kind  1 byte: 0 a response, 1 a response without its body, which the asker has, 2 none, 3 a part of a response
 //! length   4 bytes: of the head, which follows; then the body
 //! head     kind 2: one byte that says why
+//!          kind 3: the first byte of the part (8), the one after its last (8), and then as the others
 //!          else: status (2), terms (36), age when it was sent in ms (8), length of the body (8, all ones: unknown),
 //!                line (8), its reign, the reign that was followed, vary names, tags, fields (`eyewall_http::stored_fields`)
 //! ```
@@ -13,6 +14,7 @@
 //! over the terms, the tags, and the fields that the response varies by. Clocks of two machines differ, so the age is sent as a duration.
 //! The body is in its identity form; each cache makes its own compressed forms.
 
+use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -44,6 +46,8 @@ pub enum Envelope {
     Response(Carried),
     /// The response that the asker has is still the right one. This has its fields and terms.
     Unchanged(Carried),
+    /// These bytes of a response with a known length; they follow. Fields and terms are those of the whole.
+    Part(Carried, Range<u64>),
     /// None.
     Nothing(WhyNot),
 }
@@ -155,6 +159,10 @@ impl Envelope {
             Self::Response(carried) => (0, head_of(carried, now)?),
             Self::Unchanged(carried) => (1, head_of(carried, now)?),
             Self::Nothing(why) => (2, vec![*why as u8]),
+            Self::Part(carried, range) => {
+                let range = [range.start.to_le_bytes(), range.end.to_le_bytes()].concat();
+                (3, [range, head_of(carried, now)?].concat())
+            }
         };
         let mut bytes = vec![VERSION, kind];
         bytes.extend(u32::try_from(head.len()).ok()?.to_le_bytes());
@@ -178,6 +186,14 @@ impl Envelope {
             0 => Self::Response(carried_of(head, exchange)?),
             1 => Self::Unchanged(carried_of(head, exchange)?),
             2 => Self::Nothing(WhyNot::of(*head.first()?)),
+            3 => {
+                let (start, rest) = head.split_first_chunk()?;
+                let (end, rest) = rest.split_first_chunk()?;
+                let (range, carried) =
+                    (u64::from_le_bytes(*start)..u64::from_le_bytes(*end), carried_of(rest, exchange)?);
+                let is_part = range.start < range.end && carried.length.is_some_and(|length| range.end <= length);
+                is_part.then_some(Self::Part(carried, range))?
+            }
             _ => return None,
         };
         Some((envelope, reader.rest()))
@@ -296,6 +312,7 @@ mod tests {
         for envelope in [
             Envelope::Response(carried()),
             Envelope::Unchanged(unknown),
+            Envelope::Part(carried(), 1..3),
             Envelope::Nothing(WhyNot::NotStored),
             Envelope::Nothing(WhyNot::DoesNotFollow),
             Envelope::Nothing(WhyNot::NotServed),
@@ -339,6 +356,11 @@ mod tests {
                 bytes[at] = value;
                 let _ = Envelope::decode(&bytes, exchange(0, 0));
             }
+        }
+        let no_length = Carried { length: None, ..carried() };
+        for wrong in [Envelope::Part(carried(), 2..2), Envelope::Part(carried(), 2..4), Envelope::Part(no_length, 0..1)]
+        {
+            assert_eq!(Envelope::decode(&wrong.encode(NOW).unwrap(), exchange(0, 0)), None);
         }
         assert_eq!(Envelope::head_bytes([VERSION, 0, 0xff, 0xff, 0xff, 0xff]), None);
         assert_eq!(Envelope::head_bytes([VERSION + 1, 0, 1, 0, 0, 0]), None);

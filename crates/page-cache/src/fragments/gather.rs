@@ -49,17 +49,21 @@ impl<U: Upstream> Visit<U> {
         asked.insert(RANGE, wanted);
         asked.insert(IF_RANGE, validator);
         let requested = self.settings.now();
-        let response = self.ask(self.method(), asked).await;
+        let response = self.ask_for(self.method(), asked, true).await;
         let response = response.map_err(|error| Lack::Failed(self.upstream.failure(&error)))?;
         let (mut head, body) = response.into_parts();
         let exchange = Exchange { requested, received: self.settings.now() };
         date(&mut head.headers, exchange);
-        if self.rules(head.status, &mut head.headers, &mut head.extensions).is_opaque {
+        let rules = self.rules(head.status, &mut head.headers, &mut head.extensions);
+        if rules.is_opaque {
             // The bytes are in a transfer coding that only the upstream knows.
             return Err(Lack::Failed(Failure::broken()));
         }
         let (part, skipped) = fitting(object, lead, (head.status, &head.headers), exchange.received)?;
-        self.renew_head(object, &part, Asked { exchange, mark }).await;
+        // Another cache gives parts for a short time. The head may have been stored for longer.
+        if rules.carried.is_none() {
+            self.renew_head(object, &part, Asked { exchange, mark }).await;
+        }
         Ok((body, skipped))
     }
 

@@ -78,6 +78,9 @@ impl<U: Upstream> Visit<U> {
                     };
                     return match head.status {
                         StatusCode::PARTIAL_CONTENT => {
+                            if let Some(carried) = rules.carried {
+                                head.extensions.insert(*carried);
+                            }
                             self.receive_part(ask, part, (head, body), rules.is_opaque, asked).await
                         }
                         // The answer is to the range alone.
@@ -119,14 +122,14 @@ impl<U: Upstream> Visit<U> {
     /// Whether the answer of another cache is as good as that of the origin.
     fn is_for_all(&self, ask: &Ask) -> bool {
         let is_demanding = self.directives.no_cache || self.directives.no_store;
-        ask.part.is_none() && !ask.as_it_came && !is_demanding && !self.is_unstorable()
+        !ask.as_it_came && !is_demanding && !self.is_unstorable()
     }
 
     pub(crate) async fn ask(&self, method: Method, fields: HeaderMap) -> Result<Response<U::Body>, U::Error> {
         self.ask_for(method, fields, false).await
     }
 
-    async fn ask_for(
+    pub(crate) async fn ask_for(
         &self,
         method: Method,
         fields: HeaderMap,

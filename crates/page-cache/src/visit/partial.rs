@@ -13,6 +13,7 @@ use super::fetch::Asked;
 use super::storing::Coming;
 use super::{Answered, Ask, Visit};
 use crate::cached_body::CachedBody;
+use crate::carried::Carried;
 use crate::fragments::{Came, Part, Slice};
 use crate::reply::{self, Reply};
 use crate::upstream::Upstream;
@@ -27,7 +28,9 @@ impl<U: Upstream> Visit<U> {
         is_opaque: bool,
         asked: Asked,
     ) -> Answered<U> {
-        let mut may_be_stored = false;
+        // Another cache has it for this one. The next request may have to be stored.
+        let is_of_other = head.extensions.get::<Carried>().is_some_and(|carried| !carried.is_kept);
+        let mut may_be_stored = is_of_other;
         let came = match self.came(part, &head.headers, asked.exchange.received) {
             Came::Whole(fields) => {
                 let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
@@ -62,7 +65,7 @@ impl<U: Upstream> Visit<U> {
             // The next request for a range bypasses the volume at once.
             self.pages.unstorable.insert(&self.key);
         }
-        let status = CacheStatus::forwarded(ask.why).detail("range");
+        let status = CacheStatus::forwarded(ask.why).detail(if is_of_other { "peer" } else { "range" });
         let slice = if is_opaque { Some(Slice::All) } else { part.slice(&head.headers) };
         let current =
             Representation { status: StatusCode::OK, fields: &head.headers, received: asked.exchange.received };

@@ -3,6 +3,7 @@
 mod home_fails;
 mod made_once;
 mod over_tls;
+mod parts;
 mod purged;
 mod refused;
 mod soak;

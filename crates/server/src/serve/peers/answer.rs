@@ -198,11 +198,7 @@ impl Door {
         }
         let service = self.service();
         let proxy = service.proxy(&question.authority).ok_or(WhyNot::OtherSettings)?;
-        let (carried, body) = proxy.answer_peer(&question, as_of).await?;
-        if question.has(&carried.fields) {
-            return Ok((Envelope::Unchanged(carried), CachedBody::empty()));
-        }
-        Ok((Envelope::Response(carried), body))
+        proxy.answer_peer(&question, as_of).await
     }
 
     /// The service by the configuration that is in force.

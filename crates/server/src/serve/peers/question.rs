@@ -130,7 +130,7 @@ impl PageQuestion {
     }
 
     /// Whether the first node has this response: the validators that it sends name no other one.
-    pub(super) fn has(&self, fields: &HeaderMap) -> bool {
+    pub(crate) fn has(&self, fields: &HeaderMap) -> bool {
         let is_same = |asked, told| self.validators.get(asked).map(|value| fields.get(told) == Some(value));
         match (is_same(IF_NONE_MATCH, ETAG), is_same(IF_MODIFIED_SINCE, LAST_MODIFIED)) {
             (Some(is_same), _) => is_same,

@@ -6,20 +6,26 @@
 //!   │ none                           └ nothing, refused, broken ──> the origin
 //!   └──> the origin, too: the first answer is taken
 //! ```
-//! So a home that is down or slow costs this node one request to the origin. A node that goes down after its sign of life is waited for no
+//! For a range of what isn't stored, the home is asked for the fragments around it, as the origin is without peers. So nobody has to send a
+//! large body from its start.
+//!
+//! A home that is down or slow costs this node one request to the origin. A node that goes down after its sign of life is waited for no
 //! longer.
 
 use std::pin::pin;
 use std::sync::Arc;
 
 use eyewall_fleet::{AsOf, Subject};
+use eyewall_http::field::range::ContentRange;
+use eyewall_http::strong_validator;
 use eyewall_page_cache::cached_body::CachedBody;
 use eyewall_page_cache::carried::{Carried, Envelope, WhyNot};
 use eyewall_page_cache::upstream::Question;
 use http::header::{
-    AGE, CONTENT_LENGTH, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
+    AGE, CONTENT_LENGTH, CONTENT_RANGE, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+    IF_UNMODIFIED_SINCE, RANGE,
 };
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use tokio::time::timeout;
 
 use super::Proxy;
@@ -32,6 +38,13 @@ use crate::serve::trusted_proxies::Forwarded;
 /// Fields about the client's own copy, and the host, which the question names.
 const OF_CLIENT: [http::HeaderName; 7] =
     [HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE];
+
+/// The part that a node asks for.
+struct Wanted {
+    range: Option<HeaderValue>,
+    /// The version that it has other parts of.
+    of: Option<HeaderValue>,
+}
 
 impl Inbound {
     /// Asks the home of the key, or the origin.
@@ -46,7 +59,9 @@ impl Inbound {
             return self.ask_origin(question).await;
         }
         let validators = PageQuestion::validators_of(&question.fields);
-        let is_hot = peers.is_hot(self.key.as_bytes()) || !validators.is_empty();
+        let has_some = !validators.is_empty() || question.fields.contains_key(IF_RANGE);
+        let is_hot = peers.is_hot(self.key.as_bytes()) || has_some;
+        let wanted = Wanted { range: question.fields.get(RANGE).cloned(), of: question.fields.get(IF_RANGE).cloned() };
         let asked = self.page_question(peers, &question, received, validators);
         // After a sign of life, as long as for an origin.
         let patience = self.proxy.origins.timeouts().head;
@@ -61,7 +76,7 @@ impl Inbound {
             let made = alive.ok()?.answer_of(&home, patience).await.ok()?;
             let site = self.proxy.site.name().unwrap_or("*");
             home.has_settings(site, !matches!(made.envelope, Envelope::Nothing(WhyNot::OtherSettings)));
-            self.take(peers, made, is_hot)
+            self.take(peers, made, &wanted, is_hot)
         };
         if is_late {
             return self.race(taking, question).await;
@@ -105,6 +120,10 @@ impl Inbound {
         for name in OF_CLIENT {
             fields.remove(name);
         }
+        // Whole fragments around what the client wants.
+        if let Some(range) = question.fields.get(RANGE) {
+            fields.insert(RANGE, range.clone());
+        }
         peers.append_loop(&mut fields);
         PageQuestion {
             basis: self.proxy.site.basis(self.key.as_bytes()),
@@ -119,26 +138,43 @@ impl Inbound {
     }
 
     /// The response of another node, if it gives one and no later purge covers it.
-    fn take(&self, peers: &Peers, made: Made, is_hot: bool) -> Option<Response<ResponseBody>> {
+    fn take(&self, peers: &Peers, made: Made, wanted: &Wanted, is_hot: bool) -> Option<Response<ResponseBody>> {
         let Made { envelope, body, received } = made;
-        let (mut carried, status) = match envelope {
-            Envelope::Response(carried) => (carried, None),
-            Envelope::Unchanged(carried) => (carried, Some(StatusCode::NOT_MODIFIED)),
-            Envelope::Nothing(_) => return None,
+        let (mut carried, status, range) = match envelope {
+            Envelope::Response(carried) => (carried, None, None),
+            Envelope::Unchanged(carried) => (carried, Some(StatusCode::NOT_MODIFIED), None),
+            Envelope::Part(carried, range) if wanted.range.is_some() => {
+                (carried, Some(StatusCode::PARTIAL_CONTENT), Some(range))
+            }
+            Envelope::Part(..) | Envelope::Nothing(_) => return None,
         };
+        // The home may have another version than the one that this node has stored in part.
+        let version = strong_validator::if_range(&carried.fields, received);
+        if wanted.of.is_some() && wanted.of != version {
+            return None;
+        }
         let (address, key) = (self.key.address(), self.key.as_bytes());
         let fleet = self.proxy.fleet.as_ref()?;
         if !fleet.allows(&carried.as_of, Subject { address, key, tags: &carried.tags }) {
             return None;
         }
         carried.limit(peers.keep(), received);
-        carried.is_kept = is_hot;
+        // If the home gives all, the cache cuts the client's range out of it.
+        carried.is_kept = is_hot || wanted.range.is_some() && range.is_none();
         let mut response = Response::new(body);
         *response.status_mut() = status.unwrap_or(carried.status);
         let mut fields = carried.fields.clone();
         fields.insert(AGE, carried.age_seconds(received).into());
-        if let Some(length) = carried.length.filter(|_| status.is_none()) {
-            fields.insert(CONTENT_LENGTH, length.into());
+        match (range, carried.length) {
+            (Some(range), Some(length)) => {
+                fields.insert(CONTENT_LENGTH, (range.end - range.start).into());
+                let value = format!("bytes {}-{}/{length}", range.start, range.end - 1);
+                fields.insert(CONTENT_RANGE, HeaderValue::try_from(value).ok()?);
+            }
+            (None, Some(length)) if status.is_none() => {
+                fields.insert(CONTENT_LENGTH, length.into());
+            }
+            _ => {}
         }
         *response.headers_mut() = fields;
         response.extensions_mut().insert(carried);
@@ -155,7 +191,7 @@ impl Proxy {
         self: &Arc<Self>,
         question: &PageQuestion,
         as_of: AsOf,
-    ) -> Result<(Carried, CachedBody<ResponseBody>), WhyNot> {
+    ) -> Result<(Envelope, CachedBody<ResponseBody>), WhyNot> {
         let host = RequestHost::parse(&question.authority).map_err(|_| WhyNot::NotServed)?;
         let request = Request::get(&question.target).body(()).map_err(|_| WhyNot::NotServed)?;
         let (mut parts, ()) = request.into_parts();
@@ -178,9 +214,18 @@ impl Proxy {
         }
         let mut response = visit.answer().await.map_err(|_| WhyNot::Failed)?;
         let is_failure = response.status().is_server_error();
-        match response.extensions_mut().remove::<Carried>() {
-            Some(carried) => Ok((carried, response.into_body())),
-            None => Err(if is_failure { WhyNot::Failed } else { WhyNot::NotStored }),
-        }
+        let Some(carried) = response.extensions_mut().remove::<Carried>() else {
+            return Err(if is_failure { WhyNot::Failed } else { WhyNot::NotStored });
+        };
+        let envelope = match (response.status(), ContentRange::of(response.headers())) {
+            (StatusCode::PARTIAL_CONTENT, Some(ContentRange::Satisfied { range, .. })) => {
+                Envelope::Part(carried, range)
+            }
+            // The other node has to see the refusal of the origin.
+            (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, _) => return Err(WhyNot::NotStored),
+            _ if question.has(&carried.fields) => return Ok((Envelope::Unchanged(carried), CachedBody::empty())),
+            _ => Envelope::Response(carried),
+        };
+        Ok((envelope, response.into_body()))
     }
 }

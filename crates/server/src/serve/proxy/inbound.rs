@@ -9,7 +9,7 @@ use eyewall_http::field::connection;
 use eyewall_page_cache::carried::Giver;
 use eyewall_page_cache::settings::Settings;
 use eyewall_page_cache::upstream::{Failure, Question, Rules, Upstream};
-use http::header::{AGE, CONTENT_LENGTH, DATE, IF_MODIFIED_SINCE, IF_NONE_MATCH};
+use http::header::{AGE, CONTENT_LENGTH, DATE, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, Version};
 
@@ -92,10 +92,10 @@ impl Inbound {
     }
 
     /// The second level, if it may have the response to this question. It has none for clients that demand the origin's own, and is no
-    /// help to validate a stored one.
+    /// help to validate a stored one, or to complete it.
     fn second_level(&self, question: &Question<'_>) -> Option<&Level> {
         let Question { fields, content, is_for_all, .. } = question;
-        let is_conditional = [IF_NONE_MATCH, IF_MODIFIED_SINCE].iter().any(|name| fields.contains_key(name));
+        let is_conditional = [IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_RANGE].iter().any(|name| fields.contains_key(name));
         let may_have = *is_for_all && content.is_none() && !is_conditional && !self.is_error_page;
         self.proxy.second_level.as_deref().filter(|_| may_have)
     }
