@@ -17,6 +17,7 @@ use crate::coding::{self, Coding};
 use crate::file::{Answer, CachedFile, is_changed};
 use crate::folder::{FolderOptions, Found, LOOKS_MAX, Look, Tree};
 use crate::fragment;
+use crate::open_files::OpenFiles;
 use crate::path::FilePath;
 use crate::root::{Root, Symlinks, is_absence};
 use crate::statistics::{Counters, FileStatistics, Statistics};
@@ -103,6 +104,7 @@ impl FileCacheOptions {
             max_bytes: self.max_bytes.unwrap_or(share),
             admission: self.admission,
             counters: Counters::default(),
+            open_files: OpenFiles::default(),
             has_warned: AtomicBool::new(false),
             cache,
         };

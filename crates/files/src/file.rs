@@ -21,8 +21,10 @@ use crate::body::Body;
 use crate::coding;
 use crate::file_version::FileVersion;
 use crate::folder::Tree;
+use crate::open_files;
 use crate::representation::{Named, Representation};
 use crate::root::is_absence;
+use crate::sendable::Sendable;
 use crate::store::{Changed, From, Store};
 
 /// A file, and the precompressed ones beside it, at the moment of the look. Use it only for requests of that
@@ -88,7 +90,7 @@ pub enum Source {
     Volume,
     /// The file, which is now in the volume.
     Stored,
-    /// Only the file, for this reason: `head` (nothing to be sent), `just-changed`, `too-small`, `too-large`,
+    /// Only the file, for this reason: `head` (nothing to be sent), `sendfile`, `just-changed`, `too-small`, `too-large`,
     /// `not-admitted`, `read-only`, `volume-failed`; or `not-stored` if the volume couldn't take it.
     File(&'static str),
 }
@@ -107,9 +109,9 @@ impl Source {
 }
 
 /// A representation to be sent, without its body.
-struct Head {
+pub(crate) struct Head {
     status: StatusCode,
-    fields: HeaderMap,
+    pub(crate) fields: HeaderMap,
     segments: Vec<Segment>,
 }
 
@@ -204,6 +206,17 @@ impl CachedFile {
     /// The system's error. [`is_changed`] tells whether the file has changed since the look: then look it up
     /// again.
     pub async fn answer(&self, request: Request<'_>) -> io::Result<Answer> {
+        self.answer_from_file(request, u64::MAX).await
+    }
+
+    /// The same for callers that can send bytes of a file themselves, by `sendfile`. If the file has at least so many bytes, and all of it
+    /// or one range is to be sent, the body consists of pieces of the file ([`Body::is_from_file`]). The volume neither gets nor
+    /// gives any. Files that were just changed, and those on file systems of other machines or without word of what is in memory,
+    /// are sent as by [`CachedFile::answer`].
+    ///
+    /// # Errors
+    /// As for [`CachedFile::answer`].
+    pub async fn answer_from_file(&self, request: Request<'_>, bytes_min: u64) -> io::Result<Answer> {
         let opened = self.choose(request.fields);
         let head = match arrange(&opened.representation, request) {
             Ok(head) => head,
@@ -212,6 +225,15 @@ impl CachedFile {
         let Some(number) = self.first_fragment(&head.segments) else {
             return Ok(self.head_alone(opened, head));
         };
+        if opened.representation.version.bytes >= bytes_min
+            && matches!(head.segments[..], [Segment::Bytes(_)])
+            && let Some(sendable) = self.sendable(opened).await?
+        {
+            self.count(&opened.representation, false);
+            let Head { status, fields, segments } = head;
+            let body = Body::from_file(Arc::clone(&self.store), Arc::clone(opened), segments, sendable);
+            return Ok(Answer { status, fields, body, source: Source::File("sendfile") });
+        }
         let why_not = self.store.why_not(&opened.representation);
         let (bytes, from) = match self.store.find(&opened.representation, number) {
             Ok(Some(bytes)) => (bytes, From::Volume),
@@ -249,6 +271,32 @@ impl CachedFile {
         };
         self.count(&opened.representation, source == Source::Volume);
         self.with_body(opened, head, why_not.is_none(), found.map(|bytes| (number, bytes)), source)
+    }
+
+    /// The open file, if it can be sent from itself.
+    async fn sendable(&self, opened: &Arc<Opened>) -> io::Result<Option<Sendable>> {
+        let representation = &opened.representation;
+        if representation.is_unsettled || representation.is_sendable.get() == Some(&false) {
+            return Ok(None);
+        }
+        if let Some(open) = self.store.open_files.find(representation) {
+            return Ok(Some(open));
+        }
+        let to_open = Arc::clone(opened);
+        let opening = spawn_blocking(move || to_open.file().map(|file| Sendable::of(&file)));
+        let sendable = match opening.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())) {
+            Ok(sendable) => sendable,
+            Err(error) if is_changed(&error) => return Err(error),
+            // The volume may have it.
+            Err(_) => return Ok(None),
+        };
+        let _ = representation.is_sendable.set(sendable.is_some());
+        if let Some(sendable) = &sendable
+            && self.store.open_files.keep(representation, sendable)
+        {
+            tokio::spawn(open_files::close_unused(Arc::downgrade(&self.store)));
+        }
+        Ok(sendable)
     }
 
     /// The representation that the client prefers (RFC 9110, section 12.5.3).
@@ -304,7 +352,7 @@ pub fn is_changed(error: &io::Error) -> bool {
 }
 
 /// The head of the representation; or the answer, if it is 304, 412 or 416.
-fn arrange(representation: &Representation, request: Request<'_>) -> Result<Head, Box<Answer>> {
+pub(crate) fn arrange(representation: &Representation, request: Request<'_>) -> Result<Head, Box<Answer>> {
     let without = |status, fields| Err(Box::new(Answer { status, fields, body: Body::empty(), source: Source::None }));
     let (now, bytes) = (SystemTime::now(), representation.version.bytes);
     match answer::arrange(Role::Origin, request, StatusCode::OK, representation.fields.clone(), now, bytes, boundary) {

@@ -4,8 +4,8 @@ use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime};
 
 use eyewall_http::message::Request;
@@ -51,8 +51,8 @@ impl Default for FolderOptions {
 /// A cached folder. Clones are the same folder.
 #[derive(Clone)]
 pub struct Folder {
-    store: Arc<Store>,
-    tree: Arc<Tree>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) tree: Arc<Tree>,
     freshness: Freshness,
 }
 
@@ -138,6 +138,19 @@ impl Folder {
     /// # Errors
     /// As for [`Folder::find`].
     pub async fn answer(&self, path: &FilePath, request: Request<'_>) -> io::Result<Answered> {
+        self.answer_from_file(path, request, u64::MAX).await
+    }
+
+    /// The same for callers that can send bytes of a file themselves ([`CachedFile::answer_from_file`]).
+    ///
+    /// # Errors
+    /// As for [`Folder::find`].
+    pub async fn answer_from_file(
+        &self,
+        path: &FilePath,
+        request: Request<'_>,
+        bytes_min: u64,
+    ) -> io::Result<Answered> {
         let mut found = self.find(path).await?;
         for looks in 1.. {
             let file = match found {
@@ -145,7 +158,7 @@ impl Folder {
                 Found::Folder => return Ok(Answered::Folder),
                 Found::Nothing => return Ok(Answered::Nothing),
             };
-            match file.answer(request).await {
+            match file.answer_from_file(request, bytes_min).await {
                 Err(error) if is_changed(&error) && looks < LOOKS_MAX => {
                     found = self.look(path).await?.found(&self.store, &self.tree);
                 }
@@ -339,7 +352,18 @@ impl Tree {
             let key = fragment::first_key(&path).into();
             let fields = representation::fields(coding, &content_type, is_chosen, &version, now);
             let (is_unsettled, counters) = (version.may_still_change(now), counters.of(&path));
-            Arc::new(Representation { coding, below, path, version, fields, key, is_unsettled, counters })
+            Arc::new(Representation {
+                coding,
+                below,
+                path,
+                version,
+                fields,
+                key,
+                is_unsettled,
+                is_sendable: OnceLock::new(),
+                field_lines: OnceLock::new(),
+                counters,
+            })
         });
         (Named::File(representations.collect()), files)
     }

@@ -40,6 +40,7 @@
 //!                                       root: the kernel's answer, below the root     file_version
 //!      --> file: which representation (coding), which bytes of it (eyewall_http::answer)
 //!      --> body, piece by piece --> store: from the volume, or read into it           fragment
+//!                               or sendable: from the file itself, by the kernel    open_files
 //! ```
 //!
 //! # Guarantees
@@ -47,6 +48,8 @@
 //! - Bytes come from the volume only if they were read from the file in its present version (device, inode, size, both times). So a
 //!   changed file is never sent stale, except as [`Freshness`] permits.
 //! - The bytes that are sent stay in the volume, pinned until the last one was taken.
+//! - A caller that has the kernel send a file itself ([`CachedFile::answer_from_file`]) checks it after each call. Only a program that
+//!   writes into the file later than that, instead of replacing it, can change bytes that are on their way.
 //! - The event loop never waits for the file system, or for a page of the volume that isn't in memory.
 //! - A volume that fails or is full makes answers slower, and fails none.
 
@@ -60,10 +63,13 @@ mod file;
 mod file_version;
 mod folder;
 mod fragment;
+mod open_files;
 mod path;
 mod path_cache;
 mod representation;
+mod resident;
 mod root;
+mod sendable;
 mod statistics;
 mod store;
 mod walk;
@@ -75,5 +81,7 @@ pub use coding::Coding;
 pub use file::{Answer, CachedFile, Source, is_changed};
 pub use folder::{Answered, Folder, FolderOptions, Found};
 pub use path::{FilePath, Refusal};
+pub use resident::ResidentFile;
 pub use root::Symlinks;
+pub use sendable::FilePiece;
 pub use statistics::{FileStatistics, Statistics};

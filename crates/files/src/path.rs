@@ -1,5 +1,6 @@
 //! The path of a request, as a path below the root.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -36,16 +37,16 @@ impl FilePath {
     /// [`Refusal`]: no served file can have this path.
     pub fn parse(path: &str, dotfiles: bool) -> Result<Self, Refusal> {
         let segments = path.strip_prefix('/').ok_or(Refusal::Malformed)?;
-        let mut relative = PathBuf::new();
+        let mut relative = PathBuf::with_capacity(path.len());
         for segment in segments.split('/').filter(|segment| !segment.is_empty()) {
             if !are_escapes_whole(segment) {
                 return Err(Refusal::Malformed);
             }
-            let name: Vec<u8> = percent_decode_str(segment).collect();
-            if name == b".." || name.iter().any(|byte| matches!(byte, b'/' | 0)) {
+            let name: Cow<'_, [u8]> = percent_decode_str(segment).into();
+            if *name == *b".." || name.iter().any(|byte| matches!(byte, b'/' | 0)) {
                 return Err(Refusal::Malformed);
             }
-            if name == b"." || !dotfiles && name.starts_with(b".") {
+            if *name == *b"." || !dotfiles && name.starts_with(b".") {
                 return Err(Refusal::Hidden);
             }
             relative.push(OsStr::from_bytes(&name));

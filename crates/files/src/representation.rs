@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use eyewall_http::field::range;
@@ -63,6 +63,10 @@ pub(crate) struct Representation {
     /// Whether it changed so shortly before the look that another change would leave no trace: such bytes
     /// aren't kept.
     pub(crate) is_unsettled: bool,
+    /// Whether it can be sent from the file itself, once that is known.
+    pub(crate) is_sendable: OnceLock<bool>,
+    /// The fields of a 200, as lines, once somebody wants them.
+    pub(crate) field_lines: OnceLock<Box<[u8]>>,
     pub(crate) counters: Arc<FileCounters>,
 }
 

@@ -14,6 +14,7 @@ use eyewall::{Cache, Committed, FillOptions, Filled, Filling, Hit, OwnedHit, Put
 use crate::admission::{Admission, Candidate};
 use crate::file_version::FileVersion;
 use crate::fragment;
+use crate::open_files::OpenFiles;
 use crate::representation::Representation;
 use crate::statistics::Counters;
 
@@ -31,6 +32,7 @@ pub(crate) struct Store {
     pub(crate) max_bytes: u64,
     pub(crate) admission: Admission,
     pub(crate) counters: Counters,
+    pub(crate) open_files: OpenFiles,
     /// Whether a failure was logged already: log once, not once per request. A race may log it twice.
     pub(crate) has_warned: AtomicBool,
 }
@@ -43,6 +45,16 @@ impl Store {
             return Err(WouldWait);
         }
         Ok(self.look(representation, number, &key).and_then(|hit| self.sound(hit)))
+    }
+
+    /// The only fragment of a representation, if the volume has it, and it is likely in memory.
+    pub(crate) fn find_whole(&self, representation: &Representation) -> Option<Hit<'_>> {
+        if representation.version.bytes > self.fragment_bytes || !self.cache.is_likely_resident(&representation.key) {
+            return None;
+        }
+        // The full way tells of an error.
+        let found = self.cache.get_if(&representation.key, |hit| self.is_of(representation, 0, hit)).ok()?;
+        found.filter(Hit::is_intact)
     }
 
     fn look(&self, representation: &Representation, number: u64, key: &[u8]) -> Option<OwnedHit> {
@@ -218,8 +230,8 @@ impl Store {
         }
         // If a validator was sent, the file must have that version. A file that is being written is sent
         // as it is read.
-        if !representation.is_unsettled && Now::of(representation, file)? == Now::Changed {
-            return Err(io::Error::other(Changed));
+        if !representation.is_unsettled {
+            check(representation, file)?;
         }
         Ok(bytes.into())
     }
@@ -310,6 +322,17 @@ impl io::Read for At<'_> {
         let read = self.file.read_at(bytes, self.place)?;
         self.place += read as u64;
         Ok(read)
+    }
+}
+
+/// Checks that an open file has the version of a representation still.
+///
+/// # Errors
+/// The system's error, or [`Changed`].
+pub(crate) fn check(representation: &Representation, file: &File) -> io::Result<()> {
+    match Now::of(representation, file)? {
+        Now::Same | Now::Unlinked => Ok(()),
+        Now::Changed => Err(io::Error::other(Changed)),
     }
 }
 

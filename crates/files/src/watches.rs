@@ -47,6 +47,9 @@ const LOCAL: [u32; 14] = [
     0x9660,      // ISO 9660
 ];
 
+/// Of these, the file systems without storage: tmpfs and ramfs.
+const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58F6];
+
 /// A fact about the file system at the time of a look: what a name in a folder stands for, or the state of a file or folder. It becomes
 /// void when the kernel reports a change, and stays void.
 ///
@@ -197,6 +200,11 @@ impl Watches {
 pub(crate) fn is_local(place: impl AsFd) -> bool {
     // The field is wider on some machines, and signed.
     rustix::fs::fstatfs(place).is_ok_and(|system| LOCAL.contains(&(system.f_type as u32)))
+}
+
+/// Whether an open file's file system has no storage.
+pub(crate) fn is_in_memory(place: impl AsFd) -> bool {
+    rustix::fs::fstatfs(place).is_ok_and(|system| IN_MEMORY.contains(&(system.f_type as u32)))
 }
 
 fn void(dependency: &Weak<Dependency>) {

@@ -70,6 +70,7 @@ mod rewriting;
 mod rules;
 mod sandbox;
 mod scrubbed;
+mod sent_from_file;
 mod several_listeners;
 mod several_origins;
 mod sighup;

@@ -12,6 +12,7 @@ mod paths;
 mod prepared;
 mod removed;
 mod requests;
+mod sent_from_file;
 mod shared;
 mod support;
 mod volumes;

@@ -54,6 +54,14 @@ impl Body {
         Self(State::File(body))
     }
 
+    /// The file whose next bytes the kernel can send itself.
+    pub(crate) fn file_to_send(&mut self) -> Option<&mut eyewall_files::Body> {
+        match &mut self.0 {
+            State::File(body) if body.is_from_file() => Some(body),
+            State::File(_) | State::Cached(_) => None,
+        }
+    }
+
     /// Whether it may have bytes that are in the volume.
     pub(crate) fn may_be_pinned(&self) -> bool {
         match &self.0 {

@@ -67,7 +67,7 @@ pub(super) async fn find(path: &str, files: Option<&Files>, proxy: Option<&Arc<P
     let target: Uri = path.parse().ok()?;
     if let Some(files) = files {
         let (parts, ()) = Request::get(target.clone()).body(()).ok()?.into_parts();
-        if let Some(found) = files.find_answer(&parts).await.filter(|found| found.status() == StatusCode::OK) {
+        if let Some(found) = files.find_answer(&parts, false).await.filter(|found| found.status() == StatusCode::OK) {
             return Some(found);
         }
     }

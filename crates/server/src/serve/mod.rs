@@ -21,8 +21,8 @@
 //! `log/` writes a line for each request, when its response has left. `eyewall-http` decides what may be stored and reused.
 //!
 //! A stored body is sent from its pinned entry: [`bytes::Bytes::from_owner`] over an [`eyewall::OwnedHit`], from which the
-//! kernel copies when it is written to the socket. `sendfile` is never used, because the kernel would read those pages after the
-//! pin is gone.
+//! kernel copies when it is written to the socket. It never goes by `sendfile`, because the kernel would read those pages after the
+//! pin is gone. Large files of a folder do, from the file itself (`listen/file_queue`).
 //!
 //! # What is absent
 //! HTTP/3, and client certificates. More than eight ranges in one request for a response that isn't

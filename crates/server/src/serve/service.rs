@@ -8,7 +8,7 @@ use eyewall_http::reuse;
 use eyewall_page_cache::store::Store;
 use eyewall_tls::acme::HTTP_PATH;
 use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, LOCATION, STRICT_TRANSPORT_SECURITY};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 
 use super::arrival::Arrival;
@@ -40,6 +40,8 @@ pub(crate) struct Service {
 struct Handlers {
     files: Option<Arc<Files>>,
     proxy: Option<Arc<Proxy>>,
+    /// Whether rules redirect requests, or change fields on their way.
+    is_rewritten: bool,
     /// Whether requests without TLS are redirected.
     redirects: bool,
     /// The field for browsers that use HTTPS.
@@ -96,6 +98,9 @@ impl Service {
         match self.sites.get(route.site)? {
             Handlers { redirects: true, .. } if request.scheme == Scheme::Http => None,
             Handlers { files: None, proxy: Some(proxy), .. } => proxy.fast_hit(request, &route.host, head),
+            Handlers { files: Some(files), is_rewritten: false, hsts, .. } => {
+                files.fast_hit(request, hsts.as_ref(), head)
+            }
             Handlers { .. } => None,
         }
     }
@@ -207,10 +212,10 @@ impl Service {
             Err(error) => return refused(error),
         };
         let request = Request::from_parts(parts, body);
-        if site.rules.rewrite() || !site.error_pages.is_empty() {
-            return Box::pin(handlers.answer_rewritten(site, request, key, client)).await;
+        if handlers.is_rewritten || !site.error_pages.is_empty() {
+            return Box::pin(handlers.answer_rewritten(site, request, key, arrival)).await;
         }
-        let mut response = handlers.answer(request, key, client).await;
+        let mut response = handlers.answer(request, key, arrival).await;
         handlers.tell_hsts(scheme, &mut response);
         response
     }
@@ -247,7 +252,7 @@ impl Handlers {
             tokio::spawn(error_pages::keep_fetching(Arc::downgrade(proxy)));
         }
         let (redirects, hsts) = (site.settings.redirects_to_https(), policy::hsts(&site.settings));
-        Self { files: files.clone(), proxy, redirects, hsts }
+        Self { files: files.clone(), proxy, is_rewritten: site.rules.rewrite(), redirects, hsts }
     }
 
     /// Adds `Strict-Transport-Security`, if the site has it and the client uses HTTPS.
@@ -263,14 +268,14 @@ impl Handlers {
         site: &Site,
         request: Request<Incoming>,
         key: CacheKey,
-        client: IpAddr,
+        arrival: &Arrival,
     ) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let decision = site.rules.of_request(&key, &parts);
         let (takes_pages, scheme) = (error_pages::takes_pages(&parts.headers), key.scheme());
         let mut response = match decision.redirect(&key) {
             Some((status, location)) => redirect(status, &location),
-            None => self.answer(Request::from_parts(parts, body), key, client).await,
+            None => self.answer(Request::from_parts(parts, body), key, arrival).await,
         };
         if takes_pages
             && let Some(path) = error_pages::page_for(&site.error_pages, &response)
@@ -284,22 +289,23 @@ impl Handlers {
         response
     }
 
-    async fn answer(&self, request: Request<Incoming>, key: CacheKey, client: IpAddr) -> Response<Body> {
+    async fn answer(&self, request: Request<Incoming>, key: CacheKey, arrival: &Arrival) -> Response<Body> {
         let files = self.files.as_ref().filter(|_| reuse::is_answerable(request.method()));
         let (parts, body) = request.into_parts();
+        let sends_files = arrival.files.is_some() && parts.version < Version::HTTP_2;
         let Some(proxy) = &self.proxy else {
             return match files {
-                Some(files) => files.answer(&parts).await,
+                Some(files) => files.answer(&parts, sends_files).await,
                 None => method_not_allowed(),
             };
         };
         let found = match files {
-            Some(files) => files.find_answer(&parts).await,
+            Some(files) => files.find_answer(&parts, sends_files).await,
             None => None,
         };
         match found {
             Some(found) => found,
-            None => proxy.answer(Request::from_parts(parts, body), key, client).await,
+            None => proxy.answer(Request::from_parts(parts, body), key, arrival.client).await,
         }
     }
 }

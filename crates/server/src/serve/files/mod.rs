@@ -1,5 +1,7 @@
 //! `--root`: files of a folder, served from the volume by [`eyewall_files`].
 
+mod fast_path;
+
 use std::io;
 use std::path::Path;
 
@@ -13,6 +15,10 @@ use super::body::Body;
 use super::{NAME, reply};
 use crate::config::site::{self, Site};
 use eyewall_http::answer::Answer as Sent;
+
+/// The kernel sends files from this length on itself, where it can. Shorter ones are sent by one call from the volume, without probes and
+/// checks (docs/decisions/0036).
+const SENT_FROM_FILE_MIN: u64 = 256 << 10;
 
 /// The settings for a site's folder.
 pub(crate) fn options(site: &Site) -> FolderOptions {
@@ -45,9 +51,9 @@ impl Files {
         is_same && self.folder.options() == options && root.is_dir()
     }
 
-    /// Answers a GET or a HEAD of a site without origins.
-    pub(crate) async fn answer(&self, request: &Parts) -> Response<Body> {
-        match self.find_answer(request).await {
+    /// Answers a GET or a HEAD of a site without origins. `sends_files` says whether the connection can send a file itself.
+    pub(crate) async fn answer(&self, request: &Parts, sends_files: bool) -> Response<Body> {
+        match self.find_answer(request, sends_files).await {
             Some(response) => response,
             None if self.parse(request) == Err(Refusal::Malformed) => {
                 reply::error(StatusCode::BAD_REQUEST, "the path is malformed")
@@ -58,10 +64,11 @@ impl Files {
 
     /// Answers a GET or a HEAD if its path has a file. If no file can have the path, an origin may know it. A file that can't be read
     /// is a response, 403 or 500.
-    pub(crate) async fn find_answer(&self, request: &Parts) -> Option<Response<Body>> {
+    pub(crate) async fn find_answer(&self, request: &Parts, sends_files: bool) -> Option<Response<Body>> {
         let path = self.parse(request).ok()?;
         let asked = message::Request { method: &request.method, fields: &request.headers };
-        match self.folder.answer(&path, asked).await {
+        let sent_from_file_min = if sends_files { SENT_FROM_FILE_MIN } else { u64::MAX };
+        match self.folder.answer_from_file(&path, asked, sent_from_file_min).await {
             Ok(Answered::File(answer)) => Some(response(*answer)),
             Ok(Answered::Folder) => Some(redirect(&path, request.uri.query())),
             Ok(Answered::Nothing) => None,

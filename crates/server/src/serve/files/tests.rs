@@ -45,7 +45,7 @@ impl Ground {
             request = request.header(*name, *value);
         }
         let (request, ()) = request.body(()).unwrap().into_parts();
-        let (head, body) = self.files.find_answer(&request).await?.into_parts();
+        let (head, body) = self.files.find_answer(&request, false).await?.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         Some(Answer { status: head.status.as_u16(), fields: head.headers, body })
     }

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::common::Common;
 use super::connection_state::FIRST_REQUEST;
+use super::file_queue::SendFile;
 use super::held::Place;
 use super::listener::{Accepted, BACKLOG, Layers, Listener};
 use super::proxy_protocol::{self, HeaderError};
@@ -109,7 +110,7 @@ impl Served {
 
     fn spawn(
         &self,
-        mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        mut stream: impl AsyncRead + AsyncWrite + SendFile + Unpin + Send + 'static,
         peer: IpAddr,
         place: Place,
         begun: Arc<Common>,

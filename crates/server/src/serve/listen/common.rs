@@ -145,7 +145,7 @@ impl Common {
             let loss = loss.filter(|_| body.may_be_pinned());
             let backlog = || if loss.is_some() { Backlog::Copies } else { body.backlog() };
             let stream = is_counted.then(|| self.budget.begin(open.connection(), backlog()));
-            TrackedBody::new(body, open, entry, stream, loss)
+            TrackedBody::new(body, open, entry, stream, loss, arrival.files.clone())
         })
     }
 }

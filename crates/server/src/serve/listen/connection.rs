@@ -24,6 +24,7 @@ use super::abandoned::Pending;
 use super::common::Common;
 use super::connection_state::{BusyGuard, ConnectionState, Due, FIRST_REQUEST, Order};
 use super::fast_path::FastPath;
+use super::file_queue::{FileQueue, SendFile};
 use super::held::{Held, Place};
 use super::read_timeout::ReadTimeout;
 use super::stream_budget::Executor;
@@ -79,7 +80,7 @@ impl Connected {
 
 /// Answers the requests of a connection without TLS until it ends, exceeds a limit, or is asked to stop.
 pub(super) async fn serve(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    stream: impl AsyncRead + AsyncWrite + SendFile + Unpin + Send + 'static,
     client: IpAddr,
     (place, begun): (Place, Arc<Common>),
     common: Arc<ArcSwap<Common>>,
@@ -93,7 +94,7 @@ pub(super) async fn serve(
 
 /// The same on any stream with a write timeout.
 pub(super) async fn converse(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    stream: impl AsyncRead + AsyncWrite + SendFile + Unpin + Send + 'static,
     arrival: Arrival,
     connected: Connected,
     common: Arc<ArcSwap<Common>>,
@@ -101,7 +102,8 @@ pub(super) async fn converse(
 ) {
     let Connected { state, held } = connected;
     let client = arrival.client;
-    let arrival = Arc::new(arrival);
+    let files = stream.sends_files().then(Arc::<FileQueue>::default);
+    let arrival = Arc::new(Arrival { files, ..arrival });
     let interim = Arc::new(Interim::default());
     let answer = {
         let (common, state, interim) = (Arc::clone(&common), Arc::clone(&state), Arc::clone(&interim));

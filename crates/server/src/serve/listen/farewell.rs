@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connection_state::ConnectionState;
+use super::file_queue::SendFile;
 
 /// A TLS stream that is shut down when it is dropped, if its connection has ended well.
 pub(super) struct Farewell<S: AsyncWrite + Unpin> {
@@ -32,6 +33,9 @@ impl<S: AsyncWrite + Unpin> Drop for Farewell<S> {
         }
     }
 }
+
+/// Bytes that are encrypted have to be read first.
+impl<S: AsyncWrite + Unpin> SendFile for Farewell<S> {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Farewell<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {

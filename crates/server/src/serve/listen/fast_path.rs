@@ -39,6 +39,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::common::Common;
 use super::connection_state::{BusyGuard, ConnectionState, SendingGuard};
 use super::current::Current;
+use super::file_queue::{self, SendFile};
 use super::limits;
 use super::read_buffer::{self, ReadBuffer};
 use super::read_timeout::ReadTimeout;
@@ -177,7 +178,7 @@ impl<S> FastPath<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
+impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
     /// Answers hits in memory until hyper has a grant and all responses have left.
     fn poll_grant(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
@@ -444,7 +445,7 @@ fn is_loss(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::FAULT.raw_os_error())
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
+impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> AsyncRead for FastPath<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         // The last answered request may have been the last of the connection.
@@ -513,10 +514,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for FastPath<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for FastPath<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_interim(context))?;
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> AsyncWrite for FastPath<S> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
@@ -525,7 +525,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for FastPath<S> {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_interim(context))?;
-        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+        let Self { stream, arrival, .. } = &mut *self;
+        let stream = Pin::new(stream);
+        let before = pieces.iter().position(|piece| file_queue::is_stand_in(piece));
+        match (before, &arrival.files) {
+            (None, _) => stream.poll_write_vectored(context, pieces),
+            (Some(0), Some(files)) => files.poll_send(stream, context, (&[], pieces[0].len())),
+            (Some(1), Some(files)) => files.poll_send(stream, context, (&pieces[0], pieces[1].len())),
+            (Some(before), Some(_)) => stream.poll_write_vectored(context, &pieces[..before]),
+            (Some(_), None) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -62,7 +62,7 @@ pub(super) async fn serve(
     };
     connected.state.begin();
     let server_name = stream.get_ref().1.server_name().map(|name| Arc::from(name.to_ascii_lowercase()));
-    let arrival = Arrival { client, scheme: Scheme::Https, server_name };
+    let arrival = Arrival { scheme: Scheme::Https, server_name, ..Arrival::clear(client) };
     let stream = Farewell::new(stream, Arc::clone(&connected.state));
     drop(begun);
     connection::converse(stream, arrival, connected, common, stopping).await;

@@ -5,9 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use eyewall_files::FilePiece;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connection_state::ConnectionState;
+use super::file_queue::SendFile;
 
 /// The response to a head that doesn't end in time (RFC 9110, section 15.5.9).
 const REQUEST_TIMEOUT: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
@@ -72,5 +74,20 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ReadTimeout<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+impl<S: SendFile + Unpin> SendFile for ReadTimeout<S> {
+    fn sends_files(&self) -> bool {
+        self.stream.sends_files()
+    }
+
+    fn poll_send_file(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: (&[u8], usize),
+        piece: &FilePiece,
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_send_file(context, bytes, piece)
     }
 }

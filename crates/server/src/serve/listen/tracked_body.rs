@@ -9,6 +9,7 @@ use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
 
 use super::connection_state::BusyGuard;
+use super::file_queue::FileQueue;
 use super::loss_check::LossCheck;
 use super::stream_budget::Stream;
 use crate::serve::body::Body;
@@ -29,6 +30,8 @@ pub(super) struct TrackedBody {
     rest: Bytes,
     /// Over TLS.
     loss: Option<LossCheck>,
+    /// If the kernel can send files itself.
+    files: Option<Arc<FileQueue>>,
 }
 
 /// Bytes of a body. They are dropped when the system has taken them, or when they are no longer wanted.
@@ -40,15 +43,16 @@ pub(super) struct TrackedBytes {
 }
 
 impl TrackedBody {
-    /// `stream` is the stream of HTTP/2, and `loss` the check of a body in the volume over TLS.
+    /// `stream` is the stream of HTTP/2, `loss` the check of a body in the volume over TLS, and `files` the queue of a connection that can send files.
     pub(super) fn new(
         body: Body,
         open: BusyGuard,
         entry: Option<Entry>,
         stream: Option<Arc<Stream>>,
         loss: Option<LossCheck>,
+        files: Option<Arc<FileQueue>>,
     ) -> Self {
-        Self { body, open, entry: entry.map(Arc::new), stream, rest: Bytes::new(), loss }
+        Self { body, open, entry: entry.map(Arc::new), stream, rest: Bytes::new(), loss, files }
     }
 
     fn piece(&mut self, mut bytes: Bytes) -> io::Result<TrackedBytes> {
@@ -71,6 +75,12 @@ impl http_body::Body for TrackedBody {
         if !this.rest.is_empty() {
             let rest = std::mem::take(&mut this.rest);
             return Poll::Ready(Some(this.piece(rest).map(Frame::data)));
+        }
+        if let Some(files) = &this.files
+            && let Some(file) = this.body.file_to_send()
+        {
+            let stand_in = ready!(file.poll_file_piece(context)).map(|piece| files.push(piece?));
+            return Poll::Ready(stand_in.map(|stand_in| this.piece(stand_in?).map(Frame::data)));
         }
         let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
         Poll::Ready(frame.map(|frame| match frame?.into_data() {

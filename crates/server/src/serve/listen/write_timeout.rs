@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use eyewall_files::FilePiece;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::connection_state::ConnectionState;
+use super::file_queue::SendFile;
 
 /// The longest time without a successful write.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -88,6 +90,23 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+impl<S: SendFile + Unpin> SendFile for WriteTimeout<S> {
+    fn sends_files(&self) -> bool {
+        self.stream.sends_files()
+    }
+
+    fn poll_send_file(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: (&[u8], usize),
+        piece: &FilePiece,
+    ) -> Poll<io::Result<usize>> {
+        let sent = Pin::new(&mut self.stream).poll_send_file(context, bytes, piece);
+        self.state.blocked(sent.is_pending());
+        self.check_timeout(sent, context)
     }
 }
 

@@ -1,0 +1,182 @@
+//! Files whose bytes a caller sends from the file itself: the kernel passes its own pages to the socket (`sendfile`), and nothing is
+//! copied, read or stored by this process.
+//!
+//! The kernel reads the pages when they are sent, so two things are asked for each piece. Are its pages in memory? Otherwise
+//! the call would wait for storage, so another thread reads them in first. And is the file still that of the answer's head? The
+//! caller asks that after each call, and ends the response if it is not ([`FilePiece::check`]).
+
+use std::fs::File;
+use std::io::{self, IoSliceMut};
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use rustix::fs::Advice;
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::representation::Representation;
+use crate::store;
+use crate::watches;
+
+/// The maximum length of a piece. Other connections of the event loop wait while a socket takes one.
+pub(crate) const PIECE_BYTES_MAX: u64 = 1 << 20;
+/// The distance of the pages that are asked whether they are in memory. The kernel reads and evicts longer stretches, and to ask
+/// for each page would take as long as sending it.
+const STEP_BYTES: u64 = 64 << 10;
+/// The room of a thread that reads pages in.
+const READ_BYTES: usize = 64 << 10;
+
+/// An open file that can be sent.
+#[derive(Clone)]
+pub(crate) struct Sendable {
+    file: Arc<File>,
+    /// Whether all of its pages are in memory, as those of a heap are.
+    is_in_memory: bool,
+}
+
+impl Sendable {
+    /// `None` for files that other machines may change, and for file systems that don't tell which pages are in memory. It may wait for storage.
+    pub(crate) fn of(file: &Arc<File>) -> Option<Self> {
+        let is_in_memory = watches::is_in_memory(&**file);
+        let is_told = || !matches!(probe(file, 0), Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL));
+        let is_sendable = watches::is_local(&**file) && (is_in_memory || is_told());
+        is_sendable.then(|| Self { file: Arc::clone(file), is_in_memory })
+    }
+
+    /// Whether sending these bytes would hardly wait for storage.
+    fn is_likely_resident(&self, range: &Range<u64>) -> bool {
+        let last = range.end.saturating_sub(1);
+        self.is_in_memory
+            || range.clone().step_by(STEP_BYTES as usize).chain([last]).all(|at| probe(&self.file, at).is_ok())
+    }
+}
+
+/// Reads a byte if its page is in memory.
+fn probe(file: &File, at: u64) -> rustix::io::Result<usize> {
+    preadv2(file, &mut [IoSliceMut::new(&mut [0])], at, ReadWriteFlags::NOWAIT)
+}
+
+/// The rest of a file, or of a range of it.
+pub(crate) struct Sending {
+    sendable: Sendable,
+    reading: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Sending {
+    pub(crate) fn new(sendable: Sendable) -> Self {
+        Self { sendable, reading: None }
+    }
+
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.sendable.file
+    }
+
+    /// Waits until these bytes are in memory, or were there just now.
+    pub(crate) fn poll_resident(&mut self, context: &mut Context<'_>, range: &Range<u64>) -> Poll<io::Result<()>> {
+        if self.reading.is_none() {
+            if self.sendable.is_likely_resident(range) {
+                return Poll::Ready(Ok(()));
+            }
+            let (file, range) = (Arc::clone(&self.sendable.file), range.clone());
+            self.reading = Some(spawn_blocking(move || read_in(&file, range)));
+        }
+        let Some(reading) = &mut self.reading else { return Poll::Ready(Ok(())) };
+        let read = ready!(Pin::new(reading).poll(context));
+        self.reading = None;
+        Poll::Ready(read.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+    }
+}
+
+/// Reads bytes in, and has the kernel begin with those behind them.
+fn read_in(file: &File, range: Range<u64>) -> io::Result<()> {
+    let ahead = NonZeroU64::new(2 * PIECE_BYTES_MAX);
+    // Only advice.
+    let _ = rustix::fs::fadvise(file, range.start, ahead, Advice::WillNeed);
+    let mut bytes = vec![0; READ_BYTES];
+    let mut at = range.start;
+    while at < range.end {
+        match file.read_at(&mut bytes, at) {
+            // It became shorter, which the check after the send notices.
+            Ok(0) => break,
+            Ok(count) => at += count as u64,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// A stretch of a file, to be sent from the file itself. Its pages were in memory when it was made.
+#[derive(Debug)]
+pub struct FilePiece {
+    file: Arc<File>,
+    representation: Arc<Representation>,
+    range: Range<u64>,
+}
+
+impl FilePiece {
+    pub(crate) fn new(file: &Arc<File>, representation: &Arc<Representation>, range: Range<u64>) -> Self {
+        Self { file: Arc::clone(file), representation: Arc::clone(representation), range }
+    }
+
+    /// The open file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Where its bytes are.
+    pub fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// Checks, after some of it was sent, that the file is still the one for which the head was made. It doesn't wait.
+    ///
+    /// # Errors
+    /// The system's error; otherwise [`crate::is_changed`] is true for it.
+    pub fn check(&self) -> io::Result<()> {
+        store::check(&self.representation, &self.file)
+    }
+
+    /// Its first bytes have been sent.
+    pub fn advance(&mut self, bytes: u64) {
+        self.range.start += bytes.min(self.range.end - self.range.start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(bytes: u64) -> Arc<File> {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&vec![1; bytes as usize], 0).unwrap();
+        Arc::new(file)
+    }
+
+    #[test]
+    fn bytes_that_were_read_in_are_in_memory() {
+        let file = file(3 * STEP_BYTES + 5);
+        // The folder for temporary files may be of another kind, and then nothing is sent so.
+        let Some(sendable) = Sendable::of(&file) else { return };
+        for range in [0..1, 0..3 * STEP_BYTES + 5, STEP_BYTES + 1..2 * STEP_BYTES] {
+            read_in(&file, range.clone()).unwrap();
+            assert!(sendable.is_likely_resident(&range), "{range:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_became_shorter_is_read_as_far_as_it_goes() {
+        let file = file(10);
+        read_in(&file, 5..PIECE_BYTES_MAX).unwrap();
+    }
+
+    #[test]
+    fn what_other_programs_make_up_is_not_sent() {
+        let file = Arc::new(File::open("/proc/self/status").unwrap());
+        assert!(Sendable::of(&file).is_none());
+    }
+}

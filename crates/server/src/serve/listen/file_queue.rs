@@ -1,0 +1,261 @@
+//! Files that the kernel sends itself (`sendfile`), below hyper.
+//!
+//! ```text
+//! body ── a piece of a file ──────────────> [queue of the connection]
+//!   │                                                │ the same piece
+//!   └── as many bytes of a stand-in ──> hyper ──> fast path ── sendfile ──> socket
+//! ```
+//! Hyper makes the head, counts the bytes and keeps the order of responses, as for any body. But it gets bytes of a stand-in, which
+//! nobody ever reads. The fast path knows them by their address, and has the kernel send the piece in their place.
+//!
+//! # Invariants
+//! - Hyper never copies bytes of a body on a stream that takes several slices at once, and only such streams send files.
+//! - The queue has the pieces in the order of their stand-ins, since hyper writes bodies in the order in which it takes them.
+//! - If both don't fit, the connection ends: no byte of a stand-in is written.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyewall_files::FilePiece;
+use rustix::io::retry_on_intr;
+use rustix::net::SendFlags;
+use tokio::io::Interest;
+use tokio::net::{TcpStream, UnixStream};
+
+/// The most bytes of a stand-in: those of a piece.
+const STAND_IN_BYTES: usize = 1 << 20;
+
+/// It takes addresses, and no memory, since nobody touches it.
+static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; STAND_IN_BYTES].into_boxed_slice());
+
+/// The pieces of files that a connection has to send.
+#[derive(Debug, Default)]
+pub(crate) struct FileQueue(Mutex<VecDeque<FilePiece>>);
+
+impl FileQueue {
+    /// Adds a piece, and returns the stand-in that is to be written at its place.
+    ///
+    /// # Errors
+    /// The piece is too long.
+    pub(super) fn push(&self, piece: FilePiece) -> io::Result<Bytes> {
+        let range = piece.range();
+        let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let stand_in = STAND_IN.get(..length).ok_or_else(|| io::Error::other("the piece of a file is too long"))?;
+        self.pieces().push_back(piece);
+        Ok(Bytes::from_static(stand_in))
+    }
+
+    /// Sends `head`, and then so many bytes of the first piece, at most. Returns the number of bytes of both that have left.
+    pub(super) fn poll_send<S: SendFile>(
+        &self,
+        stream: Pin<&mut S>,
+        context: &mut Context<'_>,
+        (head, bytes_max): (&[u8], usize),
+    ) -> Poll<io::Result<usize>> {
+        let mut pieces = self.pieces();
+        let Some(piece) = pieces.front_mut() else {
+            return Poll::Ready(Err(io::Error::other("there is no file for the bytes of a stand-in")));
+        };
+        let sent = ready!(stream.poll_send_file(context, (head, bytes_max), piece))?;
+        piece.advance(sent.saturating_sub(head.len()) as u64);
+        if piece.range().is_empty() {
+            pieces.pop_front();
+        }
+        Poll::Ready(Ok(sent))
+    }
+
+    fn pieces(&self) -> MutexGuard<'_, VecDeque<FilePiece>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether these bytes are those of a stand-in.
+pub(super) fn is_stand_in(bytes: &[u8]) -> bool {
+    STAND_IN.as_ptr_range().contains(&bytes.as_ptr())
+}
+
+/// A stream that may send bytes of files.
+pub(super) trait SendFile {
+    /// Whether it does.
+    fn sends_files(&self) -> bool {
+        false
+    }
+
+    /// Sends `head`, and then so many bytes of the piece, at most. Returns the number of bytes of both that have left. After an error the client
+    /// gets no more bytes, not even those that the kernel has.
+    fn poll_send_file(
+        self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+        _head_and_bytes_max: (&[u8], usize),
+        _piece: &FilePiece,
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
+    }
+}
+
+impl SendFile for TcpStream {
+    fn sends_files(&self) -> bool {
+        true
+    }
+
+    fn poll_send_file(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: (&[u8], usize),
+        piece: &FilePiece,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.poll_write_ready(context))?;
+            match self.try_io(Interest::WRITABLE, || send(&*self, bytes, piece)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                sent => return Poll::Ready(sent),
+            }
+        }
+    }
+}
+
+impl SendFile for UnixStream {
+    fn sends_files(&self) -> bool {
+        true
+    }
+
+    fn poll_send_file(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: (&[u8], usize),
+        piece: &FilePiece,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.poll_write_ready(context))?;
+            match self.try_io(Interest::WRITABLE, || send(&*self, bytes, piece)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                sent => return Poll::Ready(sent),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+impl SendFile for tokio::io::DuplexStream {}
+
+fn send(socket: impl AsFd, (head, bytes_max): (&[u8], usize), piece: &FilePiece) -> io::Result<usize> {
+    if !head.is_empty() {
+        // Head and body share a segment.
+        let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
+        let sent = retry_on_intr(|| rustix::net::send(&socket, head, flags))?;
+        if sent < head.len() {
+            return Ok(sent);
+        }
+    }
+    match send_piece(&socket, bytes_max, piece) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock && !head.is_empty() => Ok(head.len()),
+        sent => sent.map(|sent| head.len() + sent),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "decision 0036: these bytes are those of a file, not of the volume")]
+fn send_piece(socket: impl AsFd, bytes_max: usize, piece: &FilePiece) -> io::Result<usize> {
+    let range = piece.range();
+    let count = bytes_max.min(usize::try_from(range.end - range.start).unwrap_or(usize::MAX));
+    let mut offset = range.start;
+    let sent = retry_on_intr(|| rustix::fs::sendfile(&socket, piece.file(), Some(&mut offset), count))?;
+    // The kernel read it during the call, so the check comes after it. If the file has ended early, the check says so, too.
+    let checked = match piece.check() {
+        Ok(()) if sent == 0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        checked => checked,
+    };
+    if let Err(error) = checked {
+        // What the kernel still has could complete the response. The connection is reset when it is closed.
+        let _ = rustix::net::sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
+        return Err(error);
+    }
+    Ok(sent)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::sync::Arc;
+
+    use eyewall::Options;
+    use eyewall_files::{Answered, Body, FileCache, FilePath, Folder, FolderOptions};
+    use eyewall_http::message::Request;
+    use http::{HeaderMap, Method};
+    use tokio::net::TcpListener;
+
+    use super::super::connection_state::ConnectionState;
+    use super::super::write_timeout::WriteTimeout;
+    use super::*;
+
+    /// The body of a file of so many bytes.
+    async fn body(folder: &tempfile::TempDir, bytes: u64) -> Option<Body> {
+        std::fs::File::create(folder.path().join("file")).unwrap().set_len(bytes).unwrap();
+        let cache = FileCache::new(Options::new().size(1 << 20).anonymous().unwrap());
+        let served = Folder::open(folder.path(), &cache, FolderOptions::default()).unwrap();
+        let (path, fields) = (FilePath::parse("/file", false).unwrap(), HeaderMap::new());
+        loop {
+            let request = Request { method: &Method::GET, fields: &fields };
+            let Answered::File(answer) = served.answer_from_file(&path, request, 1).await.unwrap() else { panic!() };
+            if answer.body.is_from_file() {
+                return Some(answer.body);
+            }
+            // Otherwise it has only just changed.
+            if answer.fields.contains_key("etag") {
+                println!("skipped: the file system doesn't tell what is in memory");
+                return None;
+            }
+        }
+    }
+
+    async fn push(queue: &FileQueue, body: &mut Body) -> Option<Bytes> {
+        let piece = poll_fn(|context| body.poll_file_piece(context)).await?;
+        Some(queue.push(piece.unwrap()).unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_disconnected() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(mut body) = body(&folder, 256 << 20).await else { return };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let state = Arc::new(ConnectionState::new());
+        let (queue, mut stream) = (FileQueue::default(), WriteTimeout::new(stream, Arc::clone(&state)));
+        assert!(stream.sends_files());
+        let error = loop {
+            let stand_in = push(&queue, &mut body).await.expect("the client takes nothing");
+            assert!(is_stand_in(&stand_in));
+            let mut left = stand_in.len();
+            let ended = loop {
+                match poll_fn(|context| queue.poll_send(Pin::new(&mut stream), context, (b"", left))).await {
+                    Ok(sent) if sent == left => break None,
+                    Ok(sent) => left -= sent,
+                    Err(error) => break Some(error),
+                }
+            };
+            if let Some(error) = ended {
+                break error;
+            }
+        };
+        assert_eq!((error.kind(), state.is_blocked()), (io::ErrorKind::TimedOut, true));
+    }
+
+    #[tokio::test]
+    async fn a_stand_in_without_its_file_is_never_written() {
+        let (mut near, _far) = tokio::io::duplex(100);
+        let queue = FileQueue::default();
+        assert!(poll_fn(|context| queue.poll_send(Pin::new(&mut near), context, (b"head", 5))).await.is_err());
+        let folder = tempfile::tempdir().unwrap();
+        let Some(mut body) = body(&folder, 5).await else { return };
+        push(&queue, &mut body).await.unwrap();
+        // This stream can't send files.
+        assert!(poll_fn(|context| queue.poll_send(Pin::new(&mut near), context, (b"head", 5))).await.is_err());
+        assert!(!is_stand_in(b"head") && push(&queue, &mut body).await.is_none());
+    }
+}
