@@ -63,10 +63,6 @@ pub(crate) struct Membership {
     buried_ms: AtomicU64,
 }
 
-/// Zeros are written in pieces of this length, and values in larger ones.
-const PIECE_BYTES: usize = 64 << 10;
-const LARGE_PIECE_BYTES: usize = 1 << 20;
-
 /// The file itself, apart from its map.
 #[derive(Debug)]
 pub(crate) struct Door {
@@ -110,33 +106,21 @@ impl Door {
 
     /// Writes zeros to the file from `from` up to `to`, not through the map. May fail in the middle.
     pub(crate) fn write_zeros(&self, from: u64, to: u64) -> io::Result<()> {
-        static ZEROS: [u8; PIECE_BYTES] = [0; PIECE_BYTES];
-        for at in (from..to).step_by(PIECE_BYTES) {
-            self.write_piece(&ZEROS[..PIECE_BYTES.min((to - at) as usize)], at)?;
-        }
-        Ok(())
-    }
-
-    /// Writes `bytes` to the file at `at`, not through the map. May fail in the middle.
-    pub(crate) fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        bytes
-            .chunks(LARGE_PIECE_BYTES)
-            .zip(0..)
-            .try_for_each(|(piece, number)| self.write_piece(piece, at + number * LARGE_PIECE_BYTES as u64))
-    }
-
-    fn write_piece(&self, piece: &[u8], at: u64) -> io::Result<()> {
-        let end = at + piece.len() as u64;
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
         // Writing beyond the limit would end the process; stores through the map don't.
-        if end > file::size_limit() {
+        if to > file::size_limit() {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        // Daemons close unknown descriptors when they start. A truncated file must not become longer again: the lost
-        // bytes would read as zeros, and nobody would be told.
-        if !self.file.is_still_ours() || self.file.metadata()?.len() < end {
-            return Err(io::ErrorKind::NotFound.into());
+        for at in (from..to).step_by(ZEROS.len()) {
+            // Daemons close unknown descriptors when they start. A truncated file must not become longer again: the
+            // lost bytes would read as zeros, and nobody would be told.
+            if !self.file.is_still_ours() || self.file.metadata()?.len() < to {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            let bytes = ZEROS.len().min((to - at) as usize);
+            self.file.write_all_at(&ZEROS[..bytes], at)?;
         }
-        self.file.write_all_at(piece, at)
+        Ok(())
     }
 
     /// Asks with a descriptor that surely belongs to our file.

@@ -99,9 +99,6 @@ impl StripeIndex {
     }
 }
 
-/// Values from this length on are written through the file of a volume on a disk.
-const THROUGH_FILE_BYTES: usize = 256 << 10;
-
 /// A generation that no record has.
 const TRUSTS_NONE: u32 = u32::MAX;
 
@@ -226,13 +223,6 @@ impl Volume {
     #[inline]
     pub(crate) fn now_ms(&self) -> u64 {
         self.time_base.load(Relaxed) + clock::since_boot_ms()
-    }
-
-    /// Whether a value of this length is written through the file, and not through the map. Each page of the map would
-    /// fault, and on a disk again after each time that the kernel has written it to storage (decision 0034).
-    #[inline]
-    pub(crate) fn writes_through_file(&self, value: usize) -> bool {
-        value >= THROUGH_FILE_BYTES && self.region.is_stored() && self.membership.door().is_some()
     }
 
     /// Notes the present time for later boots.

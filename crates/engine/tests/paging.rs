@@ -11,10 +11,10 @@ use eyewall::{Cache, Options};
 const SIZE: u64 = 16 << 20;
 const ENTRIES: u32 = 2000;
 
-/// Most have several pages, and some so many that they are written through the file.
+/// Most have several pages, and some more than what is read ahead.
 fn bytes_of(number: u32) -> usize {
     match number % 97 {
-        0 => 300_000,
+        0 => 200_000,
         rest => 1000 + 150 * rest as usize,
     }
 }

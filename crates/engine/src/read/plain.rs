@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Acquire;
 
-use super::{Checked, Pinned, Use, count, entry_of, phase_of_pinned, raise};
+use super::{Checked, Pinned, Use, Wanted, count, entry_of, get_watched, phase_of_pinned, raise};
 use crate::error::Result;
 use crate::format::hash;
 use crate::format::record::{Flags, Record};
@@ -71,8 +71,32 @@ pub(crate) fn get_plain_if<'a>(
             Ok(Some(hit))
         }
         Short::Miss(_) => Ok(None),
-        Short::Unusual => otherwise(),
+        Short::Unusual => get_unusual_if(volume, key, takes, otherwise),
     }
+}
+
+/// The same by the general way, for a volume that is in its place and in order.
+#[inline(never)]
+fn get_unusual_if<'a>(
+    volume: &'a Volume,
+    key: &[u8],
+    takes: impl Fn(&Hit<'a>) -> bool,
+    otherwise: impl FnOnce() -> Result<Option<Hit<'a>>>,
+) -> Result<Option<Hit<'a>>> {
+    let mut used = None;
+    let watch = |found: &Pinned<'a>| used = Some((found.slot, found.seen));
+    let Some(thread) = Thread::current(volume) else { return otherwise() };
+    let place = volume.place(key);
+    let found = get_watched(volume, &place, key, Use::Peeks, Wanted::Fresh, watch)?;
+    if !is_in_place(volume) || (found.is_none() && check_key(volume, key).is_err()) {
+        return otherwise();
+    }
+    let Some(hit) = found.filter(takes) else { return Ok(None) };
+    thread.count(Counter::Hits);
+    if let Some((slot, seen)) = used {
+        raise(slot, seen);
+    }
+    Ok(Some(hit))
 }
 
 #[inline(always)]

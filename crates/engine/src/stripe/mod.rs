@@ -147,8 +147,6 @@ pub(crate) struct Stripe<'a> {
     read_line: &'a [AtomicU64; 8],
     heads: &'a [AtomicU64; 8],
     locked: bool,
-    /// Room that is made needn't be mapped for writing ([`Volume::writes_through_file`]).
-    pub(crate) maps_nothing: bool,
 }
 
 /// The words of a new volume that aren't zero, with their offsets.
@@ -254,7 +252,7 @@ impl<'a> Stripe<'a> {
     fn at(volume: &'a Volume, number: usize, locked: bool) -> Self {
         let base = volume.layout.stripe_at(number);
         let (read_line, heads) = (volume.region.line(base + READ_LINE), volume.region.line(base + HEADS));
-        Self { volume, number, base, words: volume.region.words(base), read_line, heads, locked, maps_nothing: false }
+        Self { volume, number, base, words: volume.region.words(base), read_line, heads, locked }
     }
 
     #[inline]

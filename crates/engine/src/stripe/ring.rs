@@ -384,9 +384,7 @@ impl<'a> Stripe<'a> {
             ring.set_head(next);
             next
         };
-        if !self.maps_nothing {
-            self.volume.mapped.map(&self.volume.region, self.offset_of(ring, at), bytes as usize);
-        }
+        self.volume.mapped.map(&self.volume.region, self.offset_of(ring, at), bytes as usize);
         Some(at)
     }
 

@@ -1,7 +1,5 @@
 //! Drafts: entries to be stored, checked against every limit before anything is locked.
 
-use xxhash_rust::xxh3::Xxh3;
-
 use crate::error::{Error, Result};
 use crate::format::hash::checksum;
 use crate::format::origin::{ORIGIN_BYTES, Origin};
@@ -153,25 +151,6 @@ impl<'a> Draft<'a> {
         let bytes = self.key.len() + described + self.value.len();
         // SAFETY: the space is free, or is this writer's own room, so nobody else reads or writes it.
         unsafe { volume.region.fill(record.body(), bytes, copy) }
-    }
-
-    /// Does the same outside of the lock, through the file if that is faster.
-    pub(crate) fn fill_large(&self, volume: &Volume, record: Record<'_>) -> u32 {
-        let before = self.key.len() + self.metadata.len() + self.tags.len();
-        let door = volume.membership.door().filter(|_| volume.writes_through_file(self.value.len()));
-        // If the file can't be written, the map meets what is wrong.
-        if door.is_none_or(|door| door.write(self.value, (record.body() + before) as u64).is_err()) {
-            return self.fill(volume, record);
-        }
-        let (mut at, mut sum) = (record.body(), Xxh3::new());
-        for part in [self.key, self.metadata, &self.tags] {
-            // SAFETY: the room is this writer's own, so nobody else reads or writes it.
-            unsafe { volume.region.store(at, part) };
-            at += part.len();
-            sum.update(part);
-        }
-        sum.update(self.value);
-        sum.digest() as u32
     }
 
     /// Called under the stripe's lock: what do the purges since the work began mean for this entry?

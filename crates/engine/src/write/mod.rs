@@ -67,12 +67,10 @@ pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition) -> R
     }
     let bytes = draft.lengths.record_bytes();
     let ring = choose_ring(&stripe, &place, bytes, found.as_ref());
-    let pin = writer_pin(volume, bytes);
-    stripe.maps_nothing = pin.is_some() && volume.writes_through_file(draft.value.len());
     let (ring, at) = make_room(&mut stripe, ring, bytes)?;
     // Making room may have evicted the entry that is to be replaced. Nobody can see that while the lock is held.
     let replaces_nothing = matches!(condition, Condition::Serial(_)) && stripe.find(&place, draft.key).is_none();
-    match pin.filter(|_| !replaces_nothing) {
+    match writer_pin(volume, bytes).filter(|_| !replaces_nothing) {
         None => {
             let checksum = draft.fill(volume, record(&stripe, ring, at));
             let spot = Spot { ring, at, checksum, stage: Stage::Free };
@@ -137,12 +135,15 @@ fn put_in_two_steps<'a>(
     stripe.advance(ring, at, bytes);
     volume.check_intact()?;
     drop(stripe);
-    let checksum = draft.fill_large(volume, record);
+    let checksum = draft.fill(volume, record);
     let stripe = Stripe::lock(volume, place.stripe)?;
     let found = stripe.find(place, draft.key);
     let spot = Spot { ring, at, checksum, stage: Stage::Room };
-    let allowed = allows(&stripe, condition, found.as_ref());
-    let outcome = if allowed { finish(&stripe, place, spot, draft, condition, found) } else { Outcome::Unmet };
+    let outcome = if allows(&stripe, condition, found.as_ref()) {
+        finish(&stripe, place, spot, draft, condition, found)
+    } else {
+        Outcome::Unmet
+    };
     drop(unpin);
     Ok(outcome)
 }
