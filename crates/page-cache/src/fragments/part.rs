@@ -84,6 +84,11 @@ impl Part {
         !self.has_more
     }
 
+    /// Whether what comes has probably no whole fragments, so that nothing can be stored.
+    pub(crate) fn is_of_end(self) -> bool {
+        matches!(self.place, Place::End(_))
+    }
+
     /// Sets the `Range` that asks for it.
     pub(crate) fn ask(self, request: &mut HeaderMap) {
         let range = match self.place {
@@ -151,13 +156,13 @@ impl<U: Upstream> Visit<U> {
                     .map_or(kept.start < kept.end, |wanted| kept.start <= wanted.start && wanted.end <= kept.end);
                 if suffices {
                     Came::Part { fields, skipped: kept.start - range.start, range: kept, length }
-                } else if matches!(part.place, Place::End(_)) {
+                } else if part.is_of_end() {
                     Came::End
                 } else {
                     Came::Nothing
                 }
             }
-            _ if matches!(part.place, Place::End(_)) => Came::End,
+            _ if part.is_of_end() => Came::End,
             _ => Came::Nothing,
         }
     }

@@ -189,6 +189,10 @@ impl<U: Upstream> Visit<U> {
             Place::Gateway if is_ranged => {
                 let may_be_part = self.parts.method == Method::GET && !self.is_unstorable();
                 ask.part = Part::of(&self.parts.headers, &self.pages).filter(|_| may_be_part);
+                // The other cache would get nothing that it may take, and ask the upstream, too.
+                if self.is_for_cache && ask.part.is_none_or(Part::is_of_end) {
+                    return Ok(self.only_if_cached());
+                }
                 if ask.part.is_none() {
                     return Box::pin(self.pass(CacheStatus::forwarded(ask.why).detail("range"), None)).await;
                 }

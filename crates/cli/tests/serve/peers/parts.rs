@@ -51,6 +51,26 @@ fn a_range_is_fetched_once_for_all_nodes() {
 }
 
 #[test]
+fn the_end_of_what_is_stored_nowhere_costs_one_request() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let film = Film::of(LENGTH).run();
+    let peers = Peers::start(&redis, 2, &format!("origins = [\"{}\"]", film.origin.url()));
+    let target = cold(&peers);
+    let before = film.ranges().len();
+    let ask_for_end = || {
+        let reply = peers.nodes[1].server.ask("GET", &target, &["Range: bytes=-500"]);
+        assert!(reply.status == 206 && reply.body == bytes(1, LENGTH - 500..LENGTH), "{reply:?}");
+    };
+    ask_for_end();
+    assert_eq!(film.ranges()[before..], ["bytes=-500"]);
+    // Once the home has it, it gives the end, too.
+    peers.nodes[0].get(&target);
+    let before = film.ranges().len();
+    ask_for_end();
+    assert_eq!(film.ranges().len(), before);
+}
+
+#[test]
 fn a_home_with_another_version_gives_no_rest() {
     let Some(redis) = Redis::start(&[]) else { return };
     let film = Film::of(LENGTH).run();
