@@ -1,7 +1,7 @@
 //! A question of one node to another, as bytes.
 //!
 //! ```text
-//! version  1 byte, 1       kind  1 byte: 0 a sign of life is wanted, 1 a response
+//! version  1 byte, 2       kind  1 byte: 0 a sign of life is wanted, 1 a response
 //! kind 0:  32 bytes: a hash of the settings of all sites, as the first node has them
 //! kind 1:
 //! basis    32 bytes: a hash of the key and of the settings of the site, as the first node has them
@@ -21,7 +21,8 @@ use http::{HeaderMap, HeaderValue};
 use crate::key::Scheme;
 use crate::serve::trusted_proxies::{Forwarded, RealClient};
 
-const VERSION: u8 = 1;
+/// To be raised when another version would misread a question.
+const VERSION: u8 = 2;
 /// The greatest length of a question.
 pub(super) const QUESTION_BYTES_MAX: usize = 256 << 10;
 
@@ -180,7 +181,11 @@ mod tests {
         }
         let life = Question::Life([7; 32]).encode().unwrap();
         assert!(matches!(Question::decode(&life), Some(Question::Life(settings)) if settings == [7; 32]));
-        for wrong in [&b""[..], b"\x01", b"\x01\x00", b"\x02\x00", b"\x01\x01\xff\xff\xff\xff", b"GET / HTTP/1.1"] {
+        let of_others = [1, VERSION + 1].map(|version| [&[version], &life[1..]].concat());
+        for wrong in [&b""[..], b"\x02", b"\x02\x00", b"\x02\x01\xff\xff\xff\xff", b"GET / HTTP/1.1"]
+            .into_iter()
+            .chain(of_others.iter().map(Vec::as_slice))
+        {
             assert!(Question::decode(wrong).is_none(), "{wrong:?}");
         }
     }
