@@ -429,7 +429,7 @@ impl Cache {
     /// # Errors
     /// [`ReadOnly`](crate::Error::ReadOnly), [`Busy`](crate::Error::Busy), [`Io`](crate::Error::Io).
     pub fn sweep(&self) -> Result<u64> {
-        self.vouched(purge::sweep)
+        self.sweep_while(|| true)
     }
 
     /// Writes to storage all that was stored, removed and purged before this call, and waits for it.

@@ -102,6 +102,7 @@ pub mod request_body;
 pub mod selection;
 pub mod settings;
 pub mod store;
+mod sweeper;
 pub mod tags;
 pub mod upstream;
 pub mod visit;

@@ -1,9 +1,8 @@
 //! Stored responses in a volume. When the volume fails, every request is a miss, and requests are still answered.
 
-use std::fmt;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +14,7 @@ use http::StatusCode;
 
 use crate::blocking::Blocking;
 use crate::head::{Head, Kind};
+use crate::sweeper::Sweeper;
 
 /// The smallest page of any kernel that Eyewall runs on.
 const PAGE_BYTES: usize = 4096;
@@ -23,9 +23,6 @@ const JOINED_BYTES_MAX: usize = 64 << 10;
 /// After this many purges by prefix the volume is swept before the next one. It remembers 64 of them, including those of other
 /// processes. Beyond that, it would purge more than was asked for.
 const PREFIXES_MAX: u32 = 32;
-/// After purges of this share of the tags that the volume can note, it should be swept. Notes lie in small buckets, and the first of them is
-/// full long before the others.
-const SWEEP_SHARE: u64 = 8;
 /// The bytes of an entry without key, metadata and value, with a margin.
 const ENTRY_BYTES: usize = 64;
 /// The bytes of a tag without its name.
@@ -118,15 +115,6 @@ pub enum PurgeTarget<'a> {
     Everything,
 }
 
-/// The function that is told that the volume should be swept.
-struct Sweeper(OnceLock<Box<dyn Fn() + Send + Sync>>);
-
-impl fmt::Debug for Sweeper {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sweeper").finish_non_exhaustive()
-    }
-}
-
 /// The volume as a page cache uses it.
 #[derive(Debug)]
 pub struct Store {
@@ -134,9 +122,7 @@ pub struct Store {
     blocking: Blocking,
     /// Prefixes purged since the last sweep. The lock is held during a purge, so that no two purges take the last place.
     prefixes: Mutex<u32>,
-    /// Tags purged since the last sweep.
-    tags: AtomicU64,
-    /// Told when there are so many that the volume should be swept.
+    /// Told when there are so many purges that the volume should be swept.
     sweeper: Sweeper,
     /// Whether a failure has been logged. One line is enough; a race logs two.
     has_warned: AtomicBool,
@@ -152,8 +138,7 @@ impl Store {
             blocking: Blocking::default(),
             // The purges before this process are unknown, so the first purge by prefix sweeps.
             prefixes: Mutex::new(PREFIXES_MAX),
-            tags: AtomicU64::new(0),
-            sweeper: Sweeper(OnceLock::new()),
+            sweeper: Sweeper::default(),
             has_warned: AtomicBool::new(false),
             has_told_the_end: AtomicBool::new(false),
         }
@@ -464,13 +449,9 @@ impl Store {
     pub fn purge(&self, meant: PurgeTarget<'_>, kind: Purge) -> eyewall::Result<()> {
         match meant {
             PurgeTarget::Tag(tag) => {
-                let purged = self.tags.fetch_add(1, Ordering::Relaxed) + 1;
-                if purged == self.cache.tag_purges_max() / SWEEP_SHARE
-                    && let Some(sweeper) = self.sweeper.0.get()
-                {
-                    sweeper();
-                }
-                self.cache.purge_tag(tag, kind)
+                self.cache.purge_tag(tag, kind)?;
+                self.look_for_many_purges();
+                Ok(())
             }
             PurgeTarget::Prefix(prefix) => {
                 let mut prefixes = self.prefixes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -485,17 +466,23 @@ impl Store {
         }
     }
 
-    /// From now on, `wanted` is called when so many tags were purged that [`Store::sweep`] should be called soon: otherwise the volume would
+    /// From now on, `wanted` is called when so much was purged that [`Store::sweep_while`] should be called soon: otherwise the volume would
     /// begin to purge more than was asked for. It must not wait.
     pub fn tell_of_many_purges(&self, wanted: impl Fn() + Send + Sync + 'static) {
-        // The first one stays.
-        let _ = self.sweeper.0.set(Box::new(wanted));
+        self.sweeper.is(wanted);
     }
 
-    /// Drops what was purged, and forgets the purges. It may take seconds. Errors are logged.
-    pub fn sweep(&self) {
-        self.tags.store(0, Ordering::Relaxed);
-        self.logged(self.cache.sweep());
+    /// Looks whether there are many purges. Each purge by tag does this. Other processes, and those of before, may have purged, too.
+    pub fn look_for_many_purges(&self) {
+        if self.cache.wants_sweep() {
+            self.sweeper.tell();
+        }
+    }
+
+    /// Drops what was purged, and forgets the purges, unless `goes_on` says no before. It may take seconds. Errors are logged.
+    pub fn sweep_while(&self, goes_on: impl Fn() -> bool) {
+        self.logged(self.cache.sweep_while(goes_on));
+        self.sweeper.has_swept();
     }
 
     /// All entries, including stale ones.

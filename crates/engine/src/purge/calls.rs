@@ -33,10 +33,19 @@ impl Cache {
         self.purge(kind, |volume| super::purge_tag(volume, tag, kind), || PurgeOf::Tag(tag.to_owned()))
     }
 
-    /// The number of purges by tag that the volume can remember until a [`Cache::sweep`]. They lie in small groups: after a third of them, a
-    /// purge begins to remove more than was asked for.
-    pub fn tag_purges_max(&self) -> u64 {
-        super::tags_max(&self.volume().layout)
+    /// Whether the volume notes so many purges, of any process, that a [`Cache::sweep`] should make room: an eighth of the tags that it can
+    /// note. Notes of tags lie in small groups. After a third of them, a purge begins to remove more than was asked for.
+    pub fn wants_sweep(&self) -> bool {
+        self.vouched(|volume| Ok(super::wants_sweep(volume))).unwrap_or(false)
+    }
+
+    /// Does the same as [`Cache::sweep`], but ends early, without an error, once `goes_on` says no. It is asked after each short step. Only
+    /// the write to storage at the end isn't cut short.
+    ///
+    /// # Errors
+    /// Those of [`Cache::sweep`].
+    pub fn sweep_while(&self, goes_on: impl Fn() -> bool) -> Result<u64> {
+        self.vouched(|volume| super::sweep(volume, &goes_on))
     }
 
     /// Purges all entries whose key begins with `prefix`; the empty prefix purges all entries.

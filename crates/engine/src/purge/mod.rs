@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 
 use crate::error::{Error, Result};
 use crate::format::hash::purge_hash;
-use crate::format::layout::Layout;
 use crate::format::purges::{
     self, Cell, EPOCHS, FILTER_FULL, Noted, PurgeCount, RESERVE, RESERVE_LEFT, filter_bits, filter_lets_through,
 };
@@ -29,6 +28,9 @@ pub use epoch::Epoch;
 pub(crate) use outbox::make_outbox;
 pub use outbox::{Outbox, PurgeOf};
 pub(crate) use sweep::{sweep, sync};
+
+/// A sweep is wanted after purges of this share of the tags that can be noted.
+const SWEEP_SHARE: u64 = 8;
 
 /// The effect of all purges on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,10 +158,13 @@ pub(crate) fn judge_late(volume: &Volume, subject: &Subject<'_>) -> Verdict {
     if u64::from(subject.epoch) <= purges.retired() { Verdict::Hard } else { verdict }
 }
 
-/// How many tags can be noted.
-pub(crate) fn tags_max(layout: &Layout) -> u64 {
+/// Whether a good part of the notes is used by purges that a sweep would let the volume forget.
+pub(crate) fn wants_sweep(volume: &Volume) -> bool {
+    let purges = volume.purges();
     // The first of eight words has the floors of the others.
-    layout.tag_lines * 7
+    let tags_max = volume.layout.tag_lines * 7;
+    // Each purge ends an epoch.
+    purges.last().saturating_sub(purges.retired()) >= tags_max / SWEEP_SHARE
 }
 
 /// Purges all entries that carry `tag`.

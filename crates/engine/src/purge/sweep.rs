@@ -15,16 +15,16 @@ use crate::volume::Volume;
 /// How many buckets are swept before the lock is released.
 const BUCKETS_AT_ONCE: u64 = 256;
 
-/// Sweeps the whole volume and forgets the purges that this covers. Returns how many entries were dropped.
-pub(crate) fn sweep(volume: &Volume) -> Result<u64> {
+/// Sweeps the whole volume and forgets the purges that this covers. Returns how many entries were dropped. Ends early once `goes_on` says no.
+pub(crate) fn sweep(volume: &Volume, goes_on: &impl Fn() -> bool) -> Result<u64> {
     volume.check_writable()?;
     volume.mark_unclean()?;
     finish_for_the_dead(volume)?;
     let mut dropped = 0;
     for number in 0..volume.layout.stripes as usize {
-        dropped += sweep_stripe(volume, number)?;
+        dropped += sweep_stripe(volume, number, goes_on)?;
     }
-    if has_notes(volume.purges()) {
+    if goes_on() && has_notes(volume.purges()) {
         sync(volume)?;
     }
     Ok(dropped)
@@ -41,12 +41,14 @@ fn finish_for_the_dead(volume: &Volume) -> Result<()> {
     }
 }
 
-fn sweep_stripe(volume: &Volume, number: usize) -> Result<u64> {
+fn sweep_stripe(volume: &Volume, number: usize, goes_on: &impl Fn() -> bool) -> Result<u64> {
     let wanted = volume.purges().last();
     let mut dropped = 0;
     let mut swept = false;
     let stood_at = Stripe::lock(volume, number)?.sweep_stands_at();
-    while let Some(more) = Stripe::lock(volume, number)?.sweep_for(wanted, BUCKETS_AT_ONCE) {
+    while goes_on()
+        && let Some(more) = Stripe::lock(volume, number)?.sweep_for(wanted, BUCKETS_AT_ONCE)
+    {
         dropped += more;
         swept = true;
     }
@@ -54,7 +56,7 @@ fn sweep_stripe(volume: &Volume, number: usize) -> Result<u64> {
     // past them, so its first buckets are looked at again.
     let buckets = if swept { stood_at } else { u64::MAX };
     let mut first = 0;
-    loop {
+    while goes_on() {
         let stripe = Stripe::lock(volume, number)?;
         let buckets = buckets.min(stripe.buckets().count());
         if first >= buckets {
@@ -159,6 +161,18 @@ mod tests {
         cache.put_with("key", "value", &PutOptions::new().tags(&["tag"])).unwrap();
         cache.purge_tag("tag", Purge::Hard).unwrap();
         assert!(cache.get("key").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_sweep_that_is_stopped_is_still_wanted() {
+        let cache = Options::new().size(4 << 20).heap().unwrap();
+        while !cache.wants_sweep() {
+            put_and_purge(&cache);
+        }
+        assert_eq!(cache.sweep_while(|| false).unwrap(), 0);
+        assert!(cache.wants_sweep());
+        cache.sweep().unwrap();
+        assert!(!cache.wants_sweep());
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! The upkeep of the volume while the server runs: a thread checks its header every second, scrubs it, and sweeps it after many purges.
+//! The upkeep of the volume while the server runs: a thread checks its header every second and scrubs it, and another one sweeps it after
+//! many purges.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -20,12 +22,17 @@ const REST: u32 = 100;
 /// After a sweep, this many times its duration passes before the next one.
 const SWEEP_REST: u32 = 10;
 
-/// The thread. Dropping this ends it.
+/// The threads. Dropping this ends them.
 pub(crate) struct Upkeep {
-    orders: Sender<Order>,
-    thread: Option<JoinHandle<()>>,
+    /// Nothing is sent on it: dropping it ends the thread that checks and scrubs.
+    stop: Option<Sender<()>>,
+    sweeps: Sender<Order>,
+    /// A sweep under way ends early.
+    is_over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
 }
 
+/// What the sweeping thread is told.
 enum Order {
     Sweep,
     End,
@@ -37,37 +44,46 @@ impl Upkeep {
     /// # Errors
     /// [`Error::Start`], if the system gives no thread.
     pub(crate) fn start(store: Arc<Store>, scrub: Duration) -> Result<Self, Error> {
-        let (orders, received) = channel();
-        let sweeps = orders.clone();
+        let ((stop, stopped), (sweeps, orders)) = (channel(), channel());
+        let wanted = sweeps.clone();
         store.tell_of_many_purges(move || {
             // Without the thread, the server ends.
-            let _ = sweeps.send(Order::Sweep);
+            let _ = wanted.send(Order::Sweep);
         });
-        let work = move || run(&store, scrub, &received);
-        let thread = thread::Builder::new().name("upkeep".to_owned()).spawn(work).map_err(Error::Start)?;
-        Ok(Self { orders, thread: Some(thread) })
+        let mut upkeep = Self { stop: Some(stop), sweeps, is_over: Arc::default(), threads: Vec::new() };
+        let (swept, is_over) = (Arc::clone(&store), Arc::clone(&upkeep.is_over));
+        upkeep.spawn("upkeep", move || run(&store, scrub, &stopped))?;
+        upkeep.spawn("sweep", move || sweep(&swept, &orders, &is_over))?;
+        Ok(upkeep)
+    }
+
+    fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        self.threads.push(thread::Builder::new().name(name.to_owned()).spawn(work).map_err(Error::Start)?);
+        Ok(())
     }
 }
 
 impl Drop for Upkeep {
     fn drop(&mut self) {
+        self.stop = None;
+        self.is_over.store(true, Ordering::Relaxed);
         // An error means that the thread has ended.
-        let _ = self.orders.send(Order::End);
-        if let Some(thread) = self.thread.take() {
+        let _ = self.sweeps.send(Order::End);
+        for thread in self.threads.drain(..) {
             // The thread has logged a panic already.
             let _ = thread.join();
         }
     }
 }
 
-fn run(store: &Store, scrub: Duration, orders: &Receiver<Order>) {
+fn run(store: &Store, scrub: Duration, stopped: &Receiver<()>) {
     let mut scrubber = (!scrub.is_zero()).then(|| Scrubber { period: scrub, pass: None });
-    let (mut look, mut step, mut sweep) = (Instant::now(), Instant::now(), Instant::now());
-    let mut is_sweep_wanted = false;
+    let (mut look, mut step) = (Instant::now(), Instant::now());
     // A failed volume stays failed.
     while !store.has_failed() {
         if Instant::now() >= look {
             store.check_header();
+            store.look_for_many_purges();
             look = Instant::now() + LOOK_EVERY;
         }
         let mut next = look;
@@ -77,21 +93,23 @@ fn run(store: &Store, scrub: Duration, orders: &Receiver<Order>) {
             }
             next = look.min(step);
         }
-        if is_sweep_wanted {
-            let begun = Instant::now();
-            if begun >= sweep {
-                is_sweep_wanted = false;
-                store.sweep();
-                sweep = Instant::now() + begun.elapsed() * SWEEP_REST;
-            } else {
-                next = next.min(sweep);
-            }
+        if stopped.recv_timeout(next.saturating_duration_since(Instant::now())) != Err(RecvTimeoutError::Timeout) {
+            return;
         }
-        match orders.recv_timeout(next.saturating_duration_since(Instant::now())) {
-            Ok(Order::Sweep) => is_sweep_wanted = true,
-            Err(RecvTimeoutError::Timeout) => {}
+    }
+}
+
+/// Sweeps when it is told to, with a pause between two sweeps.
+fn sweep(store: &Store, orders: &Receiver<Order>, is_over: &AtomicBool) {
+    let mut rested = Instant::now();
+    while let Ok(Order::Sweep) = orders.recv() {
+        match orders.recv_timeout(rested.saturating_duration_since(Instant::now())) {
+            Ok(Order::Sweep) | Err(RecvTimeoutError::Timeout) => {}
             Ok(Order::End) | Err(RecvTimeoutError::Disconnected) => return,
         }
+        let begun = Instant::now();
+        store.sweep_while(|| !is_over.load(Ordering::Relaxed));
+        rested = Instant::now() + begun.elapsed() * SWEEP_REST;
     }
 }
 
