@@ -14,7 +14,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::file::Opened;
 use crate::fragment;
-use crate::sendable::{FilePiece, PIECE_BYTES_MAX, Sendable, Sending};
+use crate::sendable::{FilePiece, PIECE_BYTES_MAX, Sendable};
 use crate::store::{From, Store};
 
 /// The body of an answer, in pieces of at most a mebibyte. Pieces from the volume are its own bytes, pinned until
@@ -45,7 +45,7 @@ struct Drawn {
     loaded: Option<(u64, Bytes)>,
     loading: Option<JoinHandle<io::Result<(Bytes, From)>>>,
     /// If the caller sends pieces of the file itself.
-    sending: Option<Sending>,
+    sendable: Option<Arc<Sendable>>,
 }
 
 /// How to get the next piece.
@@ -69,7 +69,7 @@ impl Body {
         segments: Vec<Segment>,
         loaded: Option<(u64, Bytes)>,
     ) -> Self {
-        let drawn = Drawn { store: Arc::clone(&store), opened, is_kept, loaded, loading: None, sending: None };
+        let drawn = Drawn { store: Arc::clone(&store), opened, is_kept, loaded, loading: None, sendable: None };
         let mut body = Self { segments: segments.into(), store: Some(store), drawn: Some(Box::new(drawn)) };
         body.drop_empty();
         body
@@ -80,35 +80,29 @@ impl Body {
         store: Arc<Store>,
         opened: Arc<Opened>,
         segments: Vec<Segment>,
-        sendable: Sendable,
+        sendable: Arc<Sendable>,
     ) -> Self {
         let mut body = Self::of(store, opened, false, segments, None);
         if let Some(drawn) = &mut body.drawn {
-            drawn.sending = Some(Sending::new(sendable));
+            drawn.sendable = Some(sendable);
         }
         body
     }
 
-    /// Whether its next bytes can be sent from the file itself: by [`Body::poll_file_piece`].
+    /// Whether its next bytes can be sent from the file itself: by [`Body::next_file_piece`].
     pub fn is_from_file(&self) -> bool {
-        self.drawn.as_ref().is_some_and(|drawn| drawn.sending.is_some())
+        self.drawn.as_ref().is_some_and(|drawn| drawn.sendable.is_some())
     }
 
-    /// The next piece of the file, of at most a mebibyte, in place of [`Body::poll_piece`]. `None` at the end, after an error, and if the body
-    /// isn't [from a file](Body::is_from_file). The caller sends all of its bytes before it asks for the next one.
-    pub fn poll_file_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<FilePiece>>> {
-        let (Some(Segment::Bytes(range)), Some(drawn)) = (self.segments.front_mut(), &mut self.drawn) else {
-            return Poll::Ready(None);
-        };
-        let Some(sending) = &mut drawn.sending else { return Poll::Ready(None) };
+    /// The next piece of the file, of at most 256 KiB, in place of [`Body::poll_piece`]. `None` at the end, and if the body isn't [from a
+    /// file](Body::is_from_file). The caller sends the pieces in order.
+    pub fn next_file_piece(&mut self) -> Option<FilePiece> {
+        let (Some(Segment::Bytes(range)), Some(drawn)) = (self.segments.front_mut(), &self.drawn) else { return None };
+        let (sendable, representation) = (drawn.sendable.clone()?, Arc::clone(&drawn.opened.representation));
         let next = range.start..range.end.min(range.start + PIECE_BYTES_MAX);
-        if let Err(error) = ready!(sending.poll_resident(context, &next)) {
-            return Poll::Ready(Some(Err(self.fail(error))));
-        }
         range.start = next.end;
-        let piece = FilePiece::new(sending.file(), &drawn.opened.representation, next);
         self.drop_empty();
-        Poll::Ready(Some(Ok(piece)))
+        Some(FilePiece::new(sendable, representation, next, self.segments.is_empty()))
     }
 
     /// The number of bytes still to be sent.

@@ -25,7 +25,7 @@ use crate::open_files;
 use crate::representation::{Named, Representation};
 use crate::root::is_absence;
 use crate::sendable::Sendable;
-use crate::store::{Changed, From, Store};
+use crate::store::{self, Changed, From, Store};
 
 /// A file, and the precompressed ones beside it, at the moment of the look. Use it only for requests of that
 /// moment, and look it up again for the next one, which costs little. A file that was being written at the look
@@ -274,14 +274,27 @@ impl CachedFile {
     }
 
     /// The open file, if it can be sent from itself.
-    async fn sendable(&self, opened: &Arc<Opened>) -> io::Result<Option<Sendable>> {
+    async fn sendable(&self, opened: &Arc<Opened>) -> io::Result<Option<Arc<Sendable>>> {
         let representation = &opened.representation;
         if representation.is_unsettled || representation.is_sendable.get() == Some(&false) {
             return Ok(None);
         }
-        if let Some(open) = self.store.open_files.find(representation) {
-            return Ok(Some(open));
+        let sendable = match representation.open.find() {
+            Some(open) => open,
+            None => match self.open_sendable(opened).await? {
+                Some(open) => open,
+                None => return Ok(None),
+            },
+        };
+        // Nothing may have told of a change since the look.
+        if !store::is_current(representation, sendable.file())? {
+            return Err(io::Error::other(Changed));
         }
+        open_files::keep(&self.store, &sendable);
+        Ok(Some(sendable))
+    }
+
+    async fn open_sendable(&self, opened: &Arc<Opened>) -> io::Result<Option<Arc<Sendable>>> {
         let to_open = Arc::clone(opened);
         let opening = spawn_blocking(move || to_open.file().map(|file| Sendable::of(&file)));
         let sendable = match opening.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())) {
@@ -290,13 +303,8 @@ impl CachedFile {
             // The volume may have it.
             Err(_) => return Ok(None),
         };
-        let _ = representation.is_sendable.set(sendable.is_some());
-        if let Some(sendable) = &sendable
-            && self.store.open_files.keep(representation, sendable)
-        {
-            tokio::spawn(open_files::close_unused(Arc::downgrade(&self.store)));
-        }
-        Ok(sendable)
+        let _ = opened.representation.is_sendable.set(sendable.is_some());
+        Ok(sendable.map(|sendable| opened.representation.open.share(sendable)))
     }
 
     /// The representation that the client prefers (RFC 9110, section 12.5.3).

@@ -17,6 +17,7 @@ use crate::coding::{self, Coding};
 use crate::file::{Answer, CachedFile, is_changed};
 use crate::file_version::FileVersion;
 use crate::fragment;
+use crate::open_files::SharedFile;
 use crate::path::FilePath;
 use crate::path_cache::PathCache;
 use crate::representation::{self, Named, Representation};
@@ -361,6 +362,7 @@ impl Tree {
                 key,
                 is_unsettled,
                 is_sendable: OnceLock::new(),
+                open: SharedFile::default(),
                 field_lines: OnceLock::new(),
                 counters,
             })

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::coding::{Coding, tag_suffix};
 use crate::file_version::FileVersion;
+use crate::open_files::SharedFile;
 use crate::statistics::FileCounters;
 
 /// A second after its last change, a file gets validators, which then distinguish it from the version before.
@@ -65,6 +66,8 @@ pub(crate) struct Representation {
     pub(crate) is_unsettled: bool,
     /// Whether it can be sent from the file itself, once that is known.
     pub(crate) is_sendable: OnceLock<bool>,
+    /// The open file, while responses are sent from it.
+    pub(crate) open: SharedFile,
     /// The fields of a 200, as lines, once somebody wants them.
     pub(crate) field_lines: OnceLock<Box<[u8]>>,
     pub(crate) counters: Arc<FileCounters>,

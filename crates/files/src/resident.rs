@@ -11,12 +11,14 @@ use crate::file::arrange;
 use crate::folder::Folder;
 use crate::path::FilePath;
 use crate::representation::{Named, Representation};
+use crate::statistics::Counters;
 
 /// The 200 for a file that is in the volume as one piece, and in memory.
 #[derive(Debug)]
 pub struct ResidentFile<'a> {
     representation: Arc<Representation>,
     hit: Hit<'a>,
+    counters: &'a Counters,
 }
 
 impl<'a> ResidentFile<'a> {
@@ -26,8 +28,9 @@ impl<'a> ResidentFile<'a> {
         (!lines.is_empty()).then_some(lines)
     }
 
-    /// The body.
+    /// The body. It counts as a request.
     pub fn into_hit(self) -> Hit<'a> {
+        self.counters.count_hit(&self.representation.counters);
         self.hit
     }
 }
@@ -51,8 +54,7 @@ impl Folder {
             return None;
         }
         let hit = self.store.find_whole(representation)?;
-        self.store.counters.count_hit(&representation.counters);
-        Some(ResidentFile { representation: Arc::clone(representation), hit })
+        Some(ResidentFile { representation: Arc::clone(representation), hit, counters: &self.store.counters })
     }
 }
 

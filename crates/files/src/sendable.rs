@@ -1,9 +1,10 @@
 //! Files whose bytes a caller sends from the file itself: the kernel passes its own pages to the socket (`sendfile`), and nothing is
 //! copied, read or stored by this process.
 //!
-//! The kernel reads the pages when they are sent, so two things are asked for each piece. Are its pages in memory? Otherwise
-//! the call would wait for storage, so another thread reads them in first. And is the file still that of the answer's head? The
-//! caller asks that after each call, and ends the response if it is not ([`FilePiece::check`]).
+//! The kernel reads the pages when they are sent, so two things are asked for each call. Are the pages in memory? Otherwise
+//! the call would wait for storage, so another thread reads them in first ([`FilePiece::poll_resident`]). And is the file still that of the
+//! answer's head? The caller asks that after the call, and ends the response if it is not ([`FilePiece::check`]). The client must not have
+//! the whole body by then. So the caller keeps back the last bytes, and sends them from memory after a check ([`FilePiece::read_end`]).
 
 use std::fs::File;
 use std::io::{self, IoSliceMut};
@@ -22,8 +23,10 @@ use crate::representation::Representation;
 use crate::store;
 use crate::watches;
 
-/// The maximum length of a piece. Other connections of the event loop wait while a socket takes one.
-pub(crate) const PIECE_BYTES_MAX: u64 = 1 << 20;
+/// The maximum length of a piece. Other connections of the event loop wait while a socket takes one, and all of it is probed before each call.
+pub(crate) const PIECE_BYTES_MAX: u64 = 256 << 10;
+/// From the beginning of a missing piece on, the kernel reads so many bytes ahead.
+const AHEAD_BYTES: u64 = 2 << 20;
 /// The distance of the pages that are asked whether they are in memory. The kernel reads and evicts longer stretches, and to ask
 /// for each page would take as long as sending it.
 const STEP_BYTES: u64 = 64 << 10;
@@ -31,7 +34,7 @@ const STEP_BYTES: u64 = 64 << 10;
 const READ_BYTES: usize = 64 << 10;
 
 /// An open file that can be sent.
-#[derive(Clone)]
+#[derive(Debug)]
 pub(crate) struct Sendable {
     file: Arc<File>,
     /// Whether all of its pages are in memory, as those of a heap are.
@@ -47,6 +50,10 @@ impl Sendable {
         is_sendable.then(|| Self { file: Arc::clone(file), is_in_memory })
     }
 
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Whether sending these bytes would hardly wait for storage.
     fn is_likely_resident(&self, range: &Range<u64>) -> bool {
         let last = range.end.saturating_sub(1);
@@ -60,40 +67,9 @@ fn probe(file: &File, at: u64) -> rustix::io::Result<usize> {
     preadv2(file, &mut [IoSliceMut::new(&mut [0])], at, ReadWriteFlags::NOWAIT)
 }
 
-/// The rest of a file, or of a range of it.
-pub(crate) struct Sending {
-    sendable: Sendable,
-    reading: Option<JoinHandle<io::Result<()>>>,
-}
-
-impl Sending {
-    pub(crate) fn new(sendable: Sendable) -> Self {
-        Self { sendable, reading: None }
-    }
-
-    pub(crate) fn file(&self) -> &Arc<File> {
-        &self.sendable.file
-    }
-
-    /// Waits until these bytes are in memory, or were there just now.
-    pub(crate) fn poll_resident(&mut self, context: &mut Context<'_>, range: &Range<u64>) -> Poll<io::Result<()>> {
-        if self.reading.is_none() {
-            if self.sendable.is_likely_resident(range) {
-                return Poll::Ready(Ok(()));
-            }
-            let (file, range) = (Arc::clone(&self.sendable.file), range.clone());
-            self.reading = Some(spawn_blocking(move || read_in(&file, range)));
-        }
-        let Some(reading) = &mut self.reading else { return Poll::Ready(Ok(())) };
-        let read = ready!(Pin::new(reading).poll(context));
-        self.reading = None;
-        Poll::Ready(read.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
-    }
-}
-
 /// Reads bytes in, and has the kernel begin with those behind them.
 fn read_in(file: &File, range: Range<u64>) -> io::Result<()> {
-    let ahead = NonZeroU64::new(2 * PIECE_BYTES_MAX);
+    let ahead = NonZeroU64::new(AHEAD_BYTES);
     // Only advice.
     let _ = rustix::fs::fadvise(file, range.start, ahead, Advice::WillNeed);
     let mut bytes = vec![0; READ_BYTES];
@@ -110,22 +86,34 @@ fn read_in(file: &File, range: Range<u64>) -> io::Result<()> {
     Ok(())
 }
 
-/// A stretch of a file, to be sent from the file itself. Its pages were in memory when it was made.
+/// A stretch of a file, to be sent from the file itself. Before each call that sends, the caller asks for [`FilePiece::poll_resident`]. It sends
+/// [`FilePiece::bytes_before_end`] by `sendfile` and calls [`FilePiece::check`], and sends the end from [`FilePiece::read_end`].
 #[derive(Debug)]
 pub struct FilePiece {
-    file: Arc<File>,
+    sendable: Arc<Sendable>,
     representation: Arc<Representation>,
     range: Range<u64>,
+    /// Whether its last byte is that of the body.
+    is_last: bool,
+    reading: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl FilePiece {
-    pub(crate) fn new(file: &Arc<File>, representation: &Arc<Representation>, range: Range<u64>) -> Self {
-        Self { file: Arc::clone(file), representation: Arc::clone(representation), range }
+    /// The room for the last bytes of a body.
+    pub const END_BYTES: usize = 4096;
+
+    pub(crate) fn new(
+        sendable: Arc<Sendable>,
+        representation: Arc<Representation>,
+        range: Range<u64>,
+        is_last: bool,
+    ) -> Self {
+        Self { sendable, representation, range, is_last, reading: None }
     }
 
     /// The open file.
     pub fn file(&self) -> &File {
-        &self.file
+        &self.sendable.file
     }
 
     /// Where its bytes are.
@@ -133,12 +121,48 @@ impl FilePiece {
         self.range.clone()
     }
 
+    /// Waits until its bytes are in memory, or were there just now. It needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// The file can't be read.
+    pub fn poll_resident(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.reading.is_none() && self.sendable.is_likely_resident(&self.range) {
+            return Poll::Ready(Ok(()));
+        }
+        let (sendable, range) = (&self.sendable, &self.range);
+        let reading = self.reading.get_or_insert_with(|| {
+            let (sendable, range) = (Arc::clone(sendable), range.clone());
+            spawn_blocking(move || read_in(&sendable.file, range))
+        });
+        let read = ready!(Pin::new(reading).poll(context));
+        self.reading = None;
+        Poll::Ready(read.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+    }
+
+    /// How many of its first bytes may be sent before a check: all but the last ones of the body.
+    pub fn bytes_before_end(&self) -> u64 {
+        let held_back = if self.is_last { Self::END_BYTES as u64 } else { 0 };
+        (self.range.end - self.range.start).saturating_sub(held_back)
+    }
+
+    /// Reads the last bytes of the body, and [checks](FilePiece::check) the file after that. It doesn't wait if they are in memory.
+    ///
+    /// # Errors
+    /// As for the check.
+    pub fn read_end<'a>(&self, room: &'a mut [u8; Self::END_BYTES]) -> io::Result<&'a [u8]> {
+        let bytes = room.get_mut(..(self.range.end - self.range.start) as usize).ok_or(io::ErrorKind::InvalidInput)?;
+        let read = self.file().read_exact_at(bytes, self.range.start);
+        // If the file became shorter, this says so.
+        self.check()?;
+        read.map(|()| &*bytes)
+    }
+
     /// Checks, after some of it was sent, that the file is still the one for which the head was made. It doesn't wait.
     ///
     /// # Errors
     /// The system's error; otherwise [`crate::is_changed`] is true for it.
     pub fn check(&self) -> io::Result<()> {
-        store::check(&self.representation, &self.file)
+        store::check(&self.representation, self.file())
     }
 
     /// Its first bytes have been sent.

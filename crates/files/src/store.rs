@@ -336,6 +336,11 @@ pub(crate) fn check(representation: &Representation, file: &File) -> io::Result<
     }
 }
 
+/// Whether an open file is still the one that its path names, in the version of a representation.
+pub(crate) fn is_current(representation: &Representation, file: &File) -> io::Result<bool> {
+    Ok(Now::of(representation, file)? == Now::Same)
+}
+
 /// The present state of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Now {

@@ -152,6 +152,31 @@ fn a_client_of_a_unix_socket_gets_it_too() {
 }
 
 #[test]
+fn a_client_of_a_unix_socket_never_gets_the_end_of_a_file_that_changes_meanwhile() {
+    let Some(site) = site() else { return };
+    // More than the socket takes, and the rest fits into it as soon as the client has read that.
+    let room: usize = fs::read_to_string("/proc/sys/net/core/wmem_default").unwrap().trim().parse().unwrap();
+    let length = room.max(200_000) + 100_000;
+    site.write("file.bin", vec![1; length]);
+    let socket = Site::new();
+    let path = socket.path().join("http.sock");
+    let address = format!("unix:{}", path.display());
+    let server = Server::start(["--listen", &address, "--root", site.path().to_str().unwrap()]);
+    settled(&server, "/file.bin");
+    let mut client = UnixStream::connect(path).unwrap();
+    client.write_all(b"GET /file.bin HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    let mut bytes = vec![0; 1];
+    client.read_exact(&mut bytes).unwrap();
+    let file = File::options().write(true).open(site.path().join("file.bin")).unwrap();
+    file.write_all_at(&[2; 10], length as u64 - 10).unwrap();
+    client.read_to_end(&mut bytes).unwrap();
+    let reply = parse(&bytes, true);
+    let head_bytes = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+    assert_eq!((reply.cache(), reply.field("content-length")), (FROM_FILE, &*length.to_string()));
+    assert!(bytes.len() - head_bytes < length, "a whole body of a changed file");
+}
+
+#[test]
 fn the_sandbox_lets_the_kernel_send_files() {
     let Some(site) = site() else { return };
     site.write("large.bin", large());
@@ -221,19 +246,26 @@ fn a_server_that_stops_sends_it_to_the_end() {
 }
 
 #[test]
-fn a_removed_file_is_closed_soon() {
+fn a_removed_file_is_closed_soon_and_slow_clients_share_one_descriptor() {
     let Some(site) = site() else { return };
     site.write("large.bin", large());
+    write_long(&site, "long.bin", 1);
     let server = served(&site, "/large.bin");
+    // Then the server remembers what the path names.
+    while server.ask("HEAD", "/long.bin", &[]).field("last-modified").is_empty() {}
+    let _first = begin(&server, "/long.bin");
     assert!(server.get("/large.bin").body == large());
     fs::remove_file(site.path().join("large.bin")).unwrap();
     assert_eq!(server.get("/large.bin").status, 404);
-    let open = || {
+    let open = |file| {
         let descriptors = fs::read_dir(format!("/proc/{}/fd", server.child.id())).unwrap();
-        let mut names = descriptors.filter_map(|descriptor| fs::read_link(descriptor.ok()?.path()).ok());
-        names.any(|name| name.to_string_lossy().contains("large.bin"))
+        let names = descriptors.filter_map(|descriptor| fs::read_link(descriptor.ok()?.path()).ok());
+        names.filter(|name| name.to_string_lossy().contains(file)).count()
     };
-    while open() {
+    while open("large.bin") > 0 {
         std::thread::yield_now();
     }
+    // By now the other file is kept open only by its response.
+    let _second = begin(&server, "/long.bin");
+    assert_eq!(open("long.bin"), 1);
 }

@@ -2,11 +2,13 @@
 
 use std::fs::{self, File};
 use std::future::poll_fn;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{IoSliceMut, Read as _, Seek as _, SeekFrom};
 
 use eyewall_files::{Answer, Body, CachedFile, FilePath, FilePiece, Folder, FolderOptions, Source, is_changed};
 use eyewall_http::message::Request;
 use http::{HeaderMap, Method};
+use rustix::fs::{Advice, fadvise};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::support::{Ground, bytes, fields, take};
 
@@ -18,19 +20,24 @@ async fn answer(file: &CachedFile, pairs: &[(&'static str, &str)]) -> Answer {
 }
 
 async fn piece(body: &mut Body) -> Option<FilePiece> {
-    poll_fn(|context| body.poll_file_piece(context)).await.map(Result::unwrap)
+    let mut piece = body.next_file_piece()?;
+    poll_fn(|context| piece.poll_resident(context)).await.unwrap();
+    Some(piece)
 }
 
 /// What a socket would get.
 async fn sent(mut body: Body) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Some(mut piece) = piece(&mut body).await {
-        let range = piece.range();
         let mut file = piece.file();
-        file.seek(SeekFrom::Start(range.start)).unwrap();
-        file.take(range.end - range.start).read_to_end(&mut bytes).unwrap();
+        file.seek(SeekFrom::Start(piece.range().start)).unwrap();
+        let sent = file.take(piece.bytes_before_end()).read_to_end(&mut bytes).unwrap();
         piece.check().unwrap();
-        piece.advance(u64::MAX);
+        piece.advance(sent as u64);
+        if !piece.range().is_empty() {
+            bytes.extend_from_slice(piece.read_end(&mut [0; FilePiece::END_BYTES]).unwrap());
+            piece.advance(u64::MAX);
+        }
         assert!(piece.range().is_empty());
     }
     bytes
@@ -76,8 +83,42 @@ async fn a_check_tells_whether_the_file_has_changed() {
     let piece = self::piece(&mut body).await.unwrap();
     File::options().write(true).open(ground.at("other")).unwrap().set_len(1).unwrap();
     assert!(is_changed(&piece.check().unwrap_err()));
+    let empty = HeaderMap::new();
+    let next = other.answer_from_file(Request { method: &Method::GET, fields: &empty }, LENGTH).await;
+    assert!(is_changed(&next.unwrap_err()), "a new look is needed");
     // It does not wait for bytes that are gone.
     assert!(self::piece(&mut body).await.is_some());
+}
+
+#[tokio::test]
+async fn the_end_is_not_read_from_a_changed_file() {
+    let ground = Ground::new();
+    let file = ground.make("large", bytes(LENGTH));
+    let mut room = [0; FilePiece::END_BYTES];
+    let mut body = answer(&file, &[("range", "bytes=-5")]).await.body;
+    let Some(piece) = piece(&mut body).await else {
+        return println!("skipped: the file system doesn't tell what is in memory");
+    };
+    assert_eq!((piece.bytes_before_end(), piece.read_end(&mut room).unwrap().len()), (0, 5));
+    File::options().write(true).open(ground.at("large")).unwrap().set_len(1).unwrap();
+    assert!(is_changed(&piece.read_end(&mut room).unwrap_err()));
+}
+
+#[tokio::test]
+async fn pages_that_were_evicted_are_read_in_before_the_next_call() {
+    let ground = Ground::new();
+    let file = ground.make("large", bytes(LENGTH));
+    let Some(mut piece) = piece(&mut answer(&file, &[]).await.body).await else {
+        return println!("skipped: the file system doesn't tell what is in memory");
+    };
+    File::open(ground.at("large")).unwrap().sync_all().unwrap();
+    fadvise(piece.file(), 0, None, Advice::DontNeed).unwrap();
+    poll_fn(|context| piece.poll_resident(context)).await.unwrap();
+    for at in piece.range().step_by(4096) {
+        let read = preadv2(piece.file(), &mut [IoSliceMut::new(&mut [0])], at, ReadWriteFlags::NOWAIT);
+        // The kind without storage knows no such question.
+        assert!(matches!(read, Ok(1) | Err(Errno::OPNOTSUPP)), "{at}: {read:?}");
+    }
 }
 
 #[tokio::test]
@@ -97,6 +138,8 @@ async fn a_small_file_in_memory_is_found_without_waiting() {
     let answer = file.answer(request).await.unwrap();
     assert!(resident(5).is_none(), "it is too long");
     let hits = ground.files.statistics().hits;
+    // One that is found and not used doesn't count.
+    drop(resident(6));
     let Some(found) = resident(6) else {
         return println!("skipped: nothing tells of changes");
     };

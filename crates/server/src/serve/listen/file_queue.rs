@@ -12,6 +12,7 @@
 //! - Hyper never copies bytes of a body on a stream that takes several slices at once, and only such streams send files.
 //! - The queue has the pieces in the order of their stand-ins, since hyper writes bodies in the order in which it takes them.
 //! - If both don't fit, the connection ends: no byte of a stand-in is written.
+//! - The last bytes of a response leave after a check, from memory. So a client never has the whole body of a file that changed before.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,7 +30,7 @@ use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
 /// The most bytes of a stand-in: those of a piece.
-const STAND_IN_BYTES: usize = 1 << 20;
+const STAND_IN_BYTES: usize = 256 << 10;
 
 /// It takes addresses, and no memory, since nobody touches it.
 static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; STAND_IN_BYTES].into_boxed_slice());
@@ -51,7 +52,8 @@ impl FileQueue {
         Ok(Bytes::from_static(stand_in))
     }
 
-    /// Sends `head`, and then so many bytes of the first piece, at most. Returns the number of bytes of both that have left.
+    /// Sends `head`, and then so many bytes of the first piece, at most, once they are in memory. Returns the number of bytes of both that
+    /// have left.
     pub(super) fn poll_send<S: SendFile>(
         &self,
         stream: Pin<&mut S>,
@@ -62,6 +64,7 @@ impl FileQueue {
         let Some(piece) = pieces.front_mut() else {
             return Poll::Ready(Err(io::Error::other("there is no file for the bytes of a stand-in")));
         };
+        ready!(piece.poll_resident(context))?;
         let sent = ready!(stream.poll_send_file(context, (head, bytes_max), piece))?;
         piece.advance(sent.saturating_sub(head.len()) as u64);
         if piece.range().is_empty() {
@@ -159,23 +162,34 @@ fn send(socket: impl AsFd, (head, bytes_max): (&[u8], usize), piece: &FilePiece)
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "decision 0036: these bytes are those of a file, not of the volume")]
+/// Sends some of a piece, which is in memory. No call gives a client the end of a file that has changed before.
 fn send_piece(socket: impl AsFd, bytes_max: usize, piece: &FilePiece) -> io::Result<usize> {
-    let range = piece.range();
-    let count = bytes_max.min(usize::try_from(range.end - range.start).unwrap_or(usize::MAX));
-    let mut offset = range.start;
+    let sent = match usize::try_from(piece.bytes_before_end()).unwrap_or(usize::MAX) {
+        0 => send_end(&socket, bytes_max, piece),
+        count => send_before_end(&socket, count.min(bytes_max), piece),
+    };
+    if sent.as_ref().is_err_and(eyewall_files::is_changed) {
+        // The client needn't get what the kernel still has: TCP drops it, and resets the connection. Unix sockets don't.
+        let _ = rustix::net::sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
+    }
+    sent
+}
+
+#[expect(clippy::disallowed_methods, reason = "decision 0036: these bytes are those of a file, not of the volume")]
+fn send_before_end(socket: impl AsFd, count: usize, piece: &FilePiece) -> io::Result<usize> {
+    let mut offset = piece.range().start;
     let sent = retry_on_intr(|| rustix::fs::sendfile(&socket, piece.file(), Some(&mut offset), count))?;
     // The kernel read it during the call, so the check comes after it. If the file has ended early, the check says so, too.
-    let checked = match piece.check() {
-        Ok(()) if sent == 0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        checked => checked,
-    };
-    if let Err(error) = checked {
-        // What the kernel still has could complete the response. The connection is reset when it is closed.
-        let _ = rustix::net::sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
-        return Err(error);
-    }
-    Ok(sent)
+    piece.check()?;
+    if sent == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(sent) }
+}
+
+/// The last bytes of a response, without which it isn't whole.
+fn send_end(socket: impl AsFd, bytes_max: usize, piece: &FilePiece) -> io::Result<usize> {
+    let mut room = [0; FilePiece::END_BYTES];
+    let end = piece.read_end(&mut room)?;
+    let end = &end[..end.len().min(bytes_max)];
+    Ok(retry_on_intr(|| rustix::net::send(&socket, end, SendFlags::NOSIGNAL))?)
 }
 
 #[cfg(test)]
@@ -213,9 +227,8 @@ mod tests {
         }
     }
 
-    async fn push(queue: &FileQueue, body: &mut Body) -> Option<Bytes> {
-        let piece = poll_fn(|context| body.poll_file_piece(context)).await?;
-        Some(queue.push(piece.unwrap()).unwrap())
+    fn push(queue: &FileQueue, body: &mut Body) -> Option<Bytes> {
+        Some(queue.push(body.next_file_piece()?).unwrap())
     }
 
     #[tokio::test(start_paused = true)]
@@ -229,7 +242,7 @@ mod tests {
         let (queue, mut stream) = (FileQueue::default(), WriteTimeout::new(stream, Arc::clone(&state)));
         assert!(stream.sends_files());
         let error = loop {
-            let stand_in = push(&queue, &mut body).await.expect("the client takes nothing");
+            let stand_in = push(&queue, &mut body).expect("the client takes nothing");
             assert!(is_stand_in(&stand_in));
             let mut left = stand_in.len();
             let ended = loop {
@@ -253,9 +266,9 @@ mod tests {
         assert!(poll_fn(|context| queue.poll_send(Pin::new(&mut near), context, (b"head", 5))).await.is_err());
         let folder = tempfile::tempdir().unwrap();
         let Some(mut body) = body(&folder, 5).await else { return };
-        push(&queue, &mut body).await.unwrap();
+        push(&queue, &mut body).unwrap();
         // This stream can't send files.
         assert!(poll_fn(|context| queue.poll_send(Pin::new(&mut near), context, (b"head", 5))).await.is_err());
-        assert!(!is_stand_in(b"head") && push(&queue, &mut body).await.is_none());
+        assert!(!is_stand_in(b"head") && push(&queue, &mut body).is_none());
     }
 }

@@ -79,7 +79,7 @@ impl http_body::Body for TrackedBody {
         if let Some(files) = &this.files
             && let Some(file) = this.body.file_to_send()
         {
-            let stand_in = ready!(file.poll_file_piece(context)).map(|piece| files.push(piece?));
+            let stand_in = file.next_file_piece().map(|piece| files.push(piece));
             return Poll::Ready(stand_in.map(|stand_in| this.piece(stand_in?).map(Frame::data)));
         }
         let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
