@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use eyewall::Hit;
+use eyewall_http::field::push_line;
 use eyewall_http::message::Request;
 use http::{HeaderMap, Method};
 
@@ -64,9 +65,7 @@ fn field_lines(representation: &Representation) -> Box<[u8]> {
     let Ok(head) = arrange(representation, Request { method: &method, fields: &fields }) else { return Box::default() };
     let mut lines = Vec::new();
     for (name, value) in &head.fields {
-        for piece in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-            lines.extend_from_slice(piece);
-        }
+        push_line(&mut lines, name.as_str().as_bytes(), value.as_bytes());
     }
     lines.into()
 }

@@ -21,7 +21,6 @@ pub(crate) struct Applied {
 /// Whether an action has to do with the volume or the notes.
 pub(crate) fn is_work(action: &Action, process: &str, has_notes: bool) -> bool {
     match action {
-        // The node itself does that.
         Action::Ask => false,
         Action::SoftenAll(_) => true,
         // A purge of this process was applied before it was written.
@@ -29,8 +28,8 @@ pub(crate) fn is_work(action: &Action, process: &str, has_notes: bool) -> bool {
     }
 }
 
-/// Carries out actions in their order, until one fails. `process` is this one, whose purges are applied already. With `notes`, lines are
-/// noted, and applied again.
+/// Carries out actions in their order, until one fails: those that are [work](is_work) of this process. With `notes`, lines are noted, and
+/// those of this process applied again.
 pub(crate) fn carry_out(
     volume: &dyn Volume,
     process: &str,
@@ -39,10 +38,8 @@ pub(crate) fn carry_out(
 ) -> Applied {
     let mut applied = Applied::default();
     for action in actions {
-        if !is_work(&action, process, notes.is_some()) {
-            continue;
-        }
         let is_done = match action {
+            // The node itself does that.
             Action::Ask => true,
             Action::SoftenAll(gap) => {
                 if let Some(notes) = notes.filter(|_| gap.is_some()) {

@@ -386,7 +386,7 @@ impl Node {
     }
 
     /// Carries out what the follower wants, and saves the place.
-    async fn act(&mut self, actions: Vec<Action>) {
+    async fn act(&mut self, mut actions: Vec<Action>) {
         let asks = actions.contains(&Action::Ask);
         let place = self.follower.place().cloned();
         let (volume, process, notes) = (Arc::clone(&self.volume), Arc::clone(&self.process), self.notes.clone());
@@ -396,7 +396,8 @@ impl Node {
         if saves {
             self.saved = Some(Instant::now());
         }
-        let has_work = saves || actions.iter().any(|action| is_work(action, &process, notes.is_some()));
+        actions.retain(|action| is_work(action, &process, notes.is_some()));
+        let has_work = saves || !actions.is_empty();
         let acting = has_work.then(|| {
             tokio::task::spawn_blocking(move || {
                 let applied = carry_out(&*volume, &process, notes.as_deref(), actions);

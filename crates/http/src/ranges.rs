@@ -7,6 +7,7 @@ use std::ops::Range;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::field::push_line;
 use crate::field::range::{ByteRanges, ContentRange};
 
 /// The maximum number of overlapping ranges in a request; with more, the `Range` is ignored (section 14.2).
@@ -203,10 +204,7 @@ impl Multipart {
         for (name, value) in lines {
             // A header value has no line breaks.
             if let Some(value) = value {
-                head.extend_from_slice(name.as_bytes());
-                head.extend_from_slice(b": ");
-                head.extend_from_slice(value.as_bytes());
-                head.extend_from_slice(b"\r\n");
+                push_line(&mut head, name.as_bytes(), value.as_bytes());
             }
         }
         head.extend_from_slice(b"\r\n");

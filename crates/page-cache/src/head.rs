@@ -16,6 +16,7 @@
 use std::num::NonZeroU64;
 
 use eyewall_http::coding::{Coding, Codings};
+use eyewall_http::field::push_line;
 use eyewall_http::reader::Reader;
 use eyewall_http::stored_fields::{self, Name, StoredFields};
 use eyewall_http::terms::{TERMS_BYTES, Terms};
@@ -241,9 +242,7 @@ fn write_line(name: Name<'_>, value: &[u8], lines: &mut Vec<u8>) -> Option<()> {
     if !value.iter().copied().all(is_of_value) {
         return None;
     }
-    for piece in [name, b": ", value, b"\r\n"] {
-        lines.extend_from_slice(piece);
-    }
+    push_line(lines, name, value);
     Some(())
 }
 

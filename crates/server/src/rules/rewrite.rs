@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use eyewall_http::field::push_line;
 use eyewall_page_cache::reply::StandsFor;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -107,9 +108,7 @@ impl Rewrite {
         }
         head.truncate(head.len() - 2);
         for (name, value) in self.set.iter().chain(&self.added) {
-            for piece in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-                head.extend_from_slice(piece);
-            }
+            push_line(head, name.as_str().as_bytes(), value.as_bytes());
         }
         head.extend_from_slice(b"\r\n");
     }

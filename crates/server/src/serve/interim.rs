@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
-use eyewall_http::field::connection;
+use eyewall_http::field::{connection, push_line};
 use http::{HeaderMap, HeaderName, Request, StatusCode};
 
 /// The most bytes that wait for a client that doesn't read; it doesn't get the rest.
@@ -68,9 +68,7 @@ impl Interim {
         let mut bytes =
             format!("HTTP/1.1 {} {}\r\n", status.as_str(), status.canonical_reason().unwrap_or_default()).into_bytes();
         for (name, value) in &fields {
-            for piece in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-                bytes.extend_from_slice(piece);
-            }
+            push_line(&mut bytes, name.as_str().as_bytes(), value.as_bytes());
         }
         bytes.extend_from_slice(b"\r\n");
         let mut state = self.state();

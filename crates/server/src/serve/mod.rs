@@ -32,6 +32,7 @@ mod admin;
 mod admission;
 mod arrival;
 mod body;
+mod date;
 mod error;
 mod error_pages;
 mod fields;

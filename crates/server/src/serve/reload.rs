@@ -150,9 +150,7 @@ impl Reloader {
             not_reloaded,
         })
     }
-}
 
-impl Reloader {
     /// Makes this the state of the server's other parts. If lines of the fleet's log cover something else from now on, they are read again:
     /// each is noted under the lock of the notes, by the state of that moment.
     fn put(&self, shared: &Arc<Shared>) {

@@ -90,8 +90,7 @@ pub(super) trait SendFile {
         false
     }
 
-    /// Sends `head`, and then so many bytes of the piece, at most. Returns the number of bytes of both that have left. After an error the client
-    /// gets no more bytes, not even those that the kernel has.
+    /// Sends `head`, and then so many bytes of the piece, at most. Returns the number of bytes of both that have left.
     fn poll_send_file(
         self: Pin<&mut Self>,
         _context: &mut Context<'_>,
@@ -113,13 +112,8 @@ impl SendFile for TcpStream {
         bytes: (&[u8], usize),
         piece: &FilePiece,
     ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.poll_write_ready(context))?;
-            match self.try_io(Interest::WRITABLE, || send(&*self, bytes, piece)) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                sent => return Poll::Ready(sent),
-            }
-        }
+        let attempt = || self.try_io(Interest::WRITABLE, || send(&*self, bytes, piece));
+        poll_when_writable(|| self.poll_write_ready(context), attempt)
     }
 }
 
@@ -134,18 +128,27 @@ impl SendFile for UnixStream {
         bytes: (&[u8], usize),
         piece: &FilePiece,
     ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.poll_write_ready(context))?;
-            match self.try_io(Interest::WRITABLE, || send(&*self, bytes, piece)) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                sent => return Poll::Ready(sent),
-            }
-        }
+        let attempt = || self.try_io(Interest::WRITABLE, || send(&*self, bytes, piece));
+        poll_when_writable(|| self.poll_write_ready(context), attempt)
     }
 }
 
 #[cfg(test)]
 impl SendFile for tokio::io::DuplexStream {}
+
+/// Makes attempts until one doesn't find the socket full.
+fn poll_when_writable(
+    mut is_writable: impl FnMut() -> Poll<io::Result<()>>,
+    attempt: impl Fn() -> io::Result<usize>,
+) -> Poll<io::Result<usize>> {
+    loop {
+        ready!(is_writable())?;
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            sent => return Poll::Ready(sent),
+        }
+    }
+}
 
 fn send(socket: impl AsFd, (head, bytes_max): (&[u8], usize), piece: &FilePiece) -> io::Result<usize> {
     if !head.is_empty() {

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant, SystemTime};
 use http::header::{HOST, REFERER, USER_AGENT};
 use http::{HeaderName, Request, Response, StatusCode, Version};
 
+use super::cache_status;
 use super::escape::{push_json, push_quoted};
 use super::queue::Queue;
-use super::{cache_status, date};
 use crate::config::settings::LogFormat;
 use crate::key::Scheme;
+use crate::serve::date;
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::unix_client::shown;
 

@@ -3,7 +3,7 @@
 //! ```text
 //! connection ──> entry    from the head of a request until the last byte of its response has left
 //!                  └────> queue, bounded ──> writer: a thread, which batches ──> the file, or standard output
-//! escape, date, cache_status: the form of a line        origin_time: the time of the origin
+//! escape, cache_status: the form of a line              origin_time: the time of the origin
 //! ```
 //!
 //! No worker ever waits for the file. If the writer doesn't keep up, lines are dropped and counted. A line waits for others
@@ -13,7 +13,6 @@
 //! Rotation: SIGUSR1 and SIGHUP reopen the file, as logrotate and similar tools need it. The bytes of an upgraded connection.
 
 mod cache_status;
-pub(crate) mod date;
 mod entry;
 mod escape;
 mod origin_time;

@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use eyewall_fleet::{AsOf, Subject};
 use eyewall_http::field::range::ContentRange;
+use eyewall_http::ranges::fields_of_part;
 use eyewall_http::strong_validator;
 use eyewall_page_cache::cached_body::CachedBody;
 use eyewall_page_cache::carried::{Carried, Envelope, WhyNot};
 use eyewall_page_cache::upstream::Question;
 use http::header::{
-    AGE, CONTENT_LENGTH, CONTENT_RANGE, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
-    IF_UNMODIFIED_SINCE, RANGE,
+    AGE, CONTENT_LENGTH, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use tokio::time::timeout;
@@ -166,11 +166,7 @@ impl Inbound {
         let mut fields = carried.fields.clone();
         fields.insert(AGE, carried.age_seconds(received).into());
         match (range, carried.length) {
-            (Some(range), Some(length)) => {
-                fields.insert(CONTENT_LENGTH, (range.end - range.start).into());
-                let value = format!("bytes {}-{}/{length}", range.start, range.end - 1);
-                fields.insert(CONTENT_RANGE, HeaderValue::try_from(value).ok()?);
-            }
+            (Some(range), length) => fields = fields_of_part(&fields, &range, length)?,
             (None, Some(length)) if status.is_none() => {
                 fields.insert(CONTENT_LENGTH, length.into());
             }

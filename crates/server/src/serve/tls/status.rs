@@ -5,7 +5,7 @@ use eyewall_tls::acme::{Acme, SetState};
 use serde::Serialize;
 
 use super::{Threads, Tls};
-use crate::serve::log::date::rfc3339;
+use crate::serve::date::rfc3339;
 
 /// A certificate of a site.
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! The time of a request in each format, in UTC.
+//! Times in each format, in UTC.
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -13,12 +13,17 @@ struct Second {
 }
 
 thread_local! {
-    /// The second of the last line, which most lines share with others.
+    /// The second that was written last, which most lines share with others.
     static LAST: RefCell<Second> = const { RefCell::new(Second { number: u64::MAX, text: String::new() }) };
 }
 
+/// Appends `Sun, 22 Nov 2026 10:02:06 GMT`, the format of HTTP.
+pub(crate) fn push_http(line: &mut Vec<u8>, time: SystemTime) {
+    with_text(time, |text, _| line.extend_from_slice(text.as_bytes()));
+}
+
 /// Appends `22/Nov/2026:10:02:06 +0000`, the format of NCSA.
-pub(super) fn push_ncsa(line: &mut Vec<u8>, time: SystemTime) {
+pub(crate) fn push_ncsa(line: &mut Vec<u8>, time: SystemTime) {
     with_text(time, |text, _| {
         let _ = write!(line, "{}/{}/{}:{} +0000", &text[5..7], &text[8..11], &text[12..16], &text[17..25]);
     });
@@ -33,7 +38,7 @@ pub(crate) fn rfc3339(time: SystemTime) -> String {
 }
 
 /// Appends `2026-11-22T10:02:06.123456Z` (RFC 3339).
-pub(super) fn push_rfc3339(line: &mut Vec<u8>, time: SystemTime) {
+pub(crate) fn push_rfc3339(line: &mut Vec<u8>, time: SystemTime) {
     with_text(time, |text, microseconds| {
         let month = MONTHS.iter().position(|month| *month == &text[8..11]).unwrap_or_default() + 1;
         let (year, day, hours) = (&text[12..16], &text[5..7], &text[17..25]);
