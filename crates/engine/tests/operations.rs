@@ -164,6 +164,7 @@ fn touching_prolongs_shortens_and_relabels() {
 
 #[test]
 fn touching_one_version_leaves_the_others_alone() {
+    let _clock = clock();
     let cache = cache();
     let options = PutOptions::new().ttl(minutes(2)).metadata(b"old");
     let first = cache.put_with("page", "first", &options).unwrap();
