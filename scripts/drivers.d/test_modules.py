@@ -5,7 +5,7 @@ import json
 import asked
 import stage
 
-TINY = {"keys": 60, "operations": 200, "seconds": 0.05}
+TINY = {"keys": 60, "operations": 200, "rounds": 2, "seconds": 0.05}
 DEFINITION = asked.definition("modules")
 DEFINITION["settings"] |= TINY
 PERL, PHP, PYTHON = DRIVERS = DEFINITION["drivers"]

@@ -30,7 +30,7 @@ class Requests(stage.OnScratch):
             good = asked.request(MODULES, "modules", self.scratch, case=case, stores=[ANY_STORE[tuple(driver)]])
             for path, value, words in (
                 (("procedure",), "gets", "procedure"), (("seed",), "many", "seed"), (("settings",), None, "settings"),
-                (("settings", "keys"), 0, "keys"), (("settings", "seconds"), "long", "seconds"),
+                (("settings", "keys"), 0, "keys"), (("settings", "rounds"), 0, "rounds"), (("settings", "seconds"), "long", "seconds"),
                 (("settings", "configurations"), None, "configurations"),
                 (("case",), None, "case"), (("case", "values"), "ternary", "ternary"), (("case", "size"), "huge", "small"),
                 (("case", "configuration"), "none", "all fits"), (("stores",), [], "stores"), (("stores",), ["none"], "none"),

@@ -11,7 +11,7 @@ import work  # noqa: E402
 from protocol import answer, refuse  # noqa: E402
 from values import Values  # noqa: E402
 
-NUMBERS = ("keys", "operations", "seconds", "stored_percent", "set_percent")
+NUMBERS = ("keys", "operations", "rounds", "seconds", "stored_percent", "set_percent")
 
 
 def main():

@@ -11,23 +11,26 @@ class Wrong(Exception):
 def figures(store, data, request):
     """The figures of one repetition, by measure."""
     try:
-        return _figures(store, data, request["settings"]["keys"], request["settings"]["seconds"])
+        return _figures(store, data, request["settings"])
     finally:
         store.close()
 
 
-def _figures(store, data, count, limit):
+def _figures(store, data, settings):
+    count, rounds, limit = settings["keys"], settings["rounds"], settings["seconds"]
     keys, values, found = data.keys(), data.values(), {}
     set_, get = store.set, store.get
+    sequence = list(range(count)) * rounds
 
     def sets(start, end):
-        for index in range(start, end):
+        for index in sequence[start:end]:
             set_(keys[index], values[index & 255])
 
-    stored, seconds = timed(count, limit, sets)
-    found["set"], found["stored"] = stored / seconds, stored
+    done, seconds = timed(len(sequence), limit, sets)
+    stored = min(done, count)
+    found["set"], found["stored"] = done / seconds, stored
 
-    sequence, hits = data.gets(stored), 0
+    sequence, hits = data.gets(stored) * rounds, 0
 
     def gets(start, end):
         nonlocal hits
@@ -39,7 +42,7 @@ def _figures(store, data, count, limit):
     found["get"], found["get_hits"] = done / seconds, 100 * hits / done
     _check(get, keys, values, sequence, stored)
 
-    sequence, hits, asked = data.mix(stored), 0, 0
+    sequence, hits, asked = data.mix(stored) * rounds, 0, 0
 
     def mix(start, end):
         nonlocal hits, asked

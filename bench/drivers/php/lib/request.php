@@ -2,7 +2,7 @@
 // Reads the suite's request, and refuses it if it can't be met.
 declare(strict_types=1);
 
-const NUMBERS = ['keys', 'operations', 'seconds', 'stored_percent', 'set_percent'];
+const NUMBERS = ['keys', 'operations', 'rounds', 'seconds', 'stored_percent', 'set_percent'];
 
 function read_request(string $text): array
 {

@@ -7,17 +7,20 @@ const CHECKED = 64;
 /** The figures of one repetition, by measure. */
 function figures(Store $store, Values $data, array $request): array
 {
-    ['keys' => $count, 'seconds' => $limit] = $request['settings'];
+    ['keys' => $count, 'rounds' => $rounds, 'seconds' => $limit] = $request['settings'];
     [$keys, $values] = [$data->keys(), $data->values()];
 
-    [$stored, $seconds] = timed($count, $limit, function (int $from, int $to) use ($store, $keys, $values) {
-        for ($index = $from; $index < $to; $index++) {
+    $sequence = again(range(0, $count - 1), $rounds);
+    [$done, $seconds] = timed(count($sequence), $limit, function (int $from, int $to) use ($store, $keys, $values, $sequence) {
+        for ($at = $from; $at < $to; $at++) {
+            $index = $sequence[$at];
             $store->set($keys[$index], $values[$index & 255]);
         }
     });
-    $figures = ['set' => $stored / $seconds, 'stored' => $stored];
+    $stored = min($done, $count);
+    $figures = ['set' => $done / $seconds, 'stored' => $stored];
 
-    [$sequence, $hits] = [$data->gets($stored), 0];
+    [$sequence, $hits] = [again($data->gets($stored), $rounds), 0];
     [$done, $seconds] = timed(count($sequence), $limit, function (int $from, int $to) use ($store, $keys, $sequence, &$hits) {
         for ($at = $from; $at < $to; $at++) {
             if ($store->get($keys[$sequence[$at]]) !== null) {
@@ -28,7 +31,7 @@ function figures(Store $store, Values $data, array $request): array
     $figures += ['get' => $done / $seconds, 'get_hits' => 100 * $hits / $done];
     check($store, $keys, $values, $sequence, $stored);
 
-    [$sequence, $hits, $gets] = [$data->mix($stored), 0, 0];
+    [$sequence, $hits, $gets] = [again($data->mix($stored), $rounds), 0, 0];
     [$done, $seconds] = timed(count($sequence), $limit, function (int $from, int $to) use ($store, $keys, $values, $sequence, &$hits, &$gets) {
         for ($at = $from; $at < $to; $at++) {
             $index = $sequence[$at];
@@ -43,6 +46,11 @@ function figures(Store $store, Values $data, array $request): array
         }
     });
     return $figures + ['mix' => $done / $seconds] + ($gets > 0 ? ['mix_hits' => 100 * $hits / $gets] : []);
+}
+
+function again(array $sequence, int $rounds): array
+{
+    return array_merge(...array_fill(0, $rounds, $sequence));
 }
 
 /**

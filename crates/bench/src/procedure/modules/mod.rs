@@ -28,6 +28,8 @@ pub(super) struct Modules;
 struct Settings {
     #[serde(flatten)]
     amounts: Amounts,
+    /// How often each step is done, so that it lasts long enough to be timed.
+    rounds: usize,
     seconds: f64,
     configurations: BTreeMap<String, Configuration>,
 }
@@ -84,19 +86,25 @@ impl<'a> Module<'a> {
     /// Measures Set, Get and Mix, one after the other.
     fn figures(&self, settings: &Settings) -> Result<Vec<(&'static str, f64)>> {
         let amounts = &settings.amounts;
-        let timed = |count, work: &mut dyn FnMut(usize) -> Result<()>| timed(count, settings.seconds, work);
-        let (stored, seconds) = timed(amounts.keys, &mut |index| self.set(index))?;
-        let mut found = vec![("set", stored as f64 / seconds), ("stored", stored as f64)];
+        let timed = |acts: &[Act], asked: &mut Asked| {
+            timed(acts.len() * settings.rounds, settings.seconds, &mut |number| {
+                self.act(acts[number % acts.len()], asked)
+            })
+        };
+        let sets: Vec<Act> = (0..amounts.keys).map(Act::Set).collect();
+        let (done, seconds) = timed(&sets, &mut Asked::default())?;
+        let stored = done.min(amounts.keys);
+        let mut found = vec![("set", done as f64 / seconds), ("stored", stored as f64)];
 
         let gets = values::gets(amounts, stored, self.seed);
         let mut asked = Asked::default();
-        let (done, seconds) = timed(gets.len(), &mut |number| self.act(gets[number], &mut asked))?;
+        let (done, seconds) = timed(&gets, &mut asked)?;
         found.extend([("get", done as f64 / seconds), ("get_hits", asked.hit_percent())]);
         self.check(&gets, stored)?;
 
         let mix = values::mix(amounts, stored, self.seed);
         let mut asked = Asked::default();
-        let (done, seconds) = timed(mix.len(), &mut |number| self.act(mix[number], &mut asked))?;
+        let (done, seconds) = timed(&mix, &mut asked)?;
         found.extend([("mix", done as f64 / seconds), ("mix_hits", asked.hit_percent())]);
         Ok(found)
     }

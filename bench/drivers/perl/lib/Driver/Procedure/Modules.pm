@@ -14,7 +14,7 @@ sub name { return 'modules' }
 
 sub check_settings {
     my ($class, $request) = @_;
-    Driver::Request::numbers($request, qw(keys operations seconds stored_percent set_percent));
+    Driver::Request::numbers($request, qw(keys operations rounds seconds stored_percent set_percent));
     Driver::Request::objects($request, qw(binary_bytes structured_fields configurations));
 }
 
@@ -44,25 +44,27 @@ sub figures {
     my ($self, $store, $request, $folder) = @_;
     my $opened = $store->{open}->($request, $folder);
     my ($data, $keys, $values) = @$self{qw(data keys values)};
-    my $limit = $request->{settings}{seconds};
+    my ($count, $rounds, $limit) = @{ $request->{settings} }{qw(keys rounds seconds)};
     my ($set, $get) = @$opened{qw(set get)};
     my %figures;
 
-    my ($stored, $seconds) = timed($request->{settings}{keys}, $limit, sub {
+    my $sequence = [(0 .. $count - 1) x $rounds];
+    my ($done, $seconds) = timed(scalar @$sequence, $limit, sub {
         my ($from, $to) = @_;
-        $set->($keys->[$_], $values->[$_ & 255]) for $from .. $to - 1;
+        $set->($keys->[$_], $values->[$_ & 255]) for @$sequence[$from .. $to - 1];
     });
-    @figures{qw(set stored)} = ($stored / $seconds, $stored);
+    my $stored = $done < $count ? $done : $count;
+    @figures{qw(set stored)} = ($done / $seconds, $stored);
 
-    my ($sequence, $hits) = ($data->gets($stored), 0);
-    (my $done, $seconds) = timed(scalar @$sequence, $limit, sub {
+    ($sequence, my $hits) = ([(@{ $data->gets($stored) }) x $rounds], 0);
+    ($done, $seconds) = timed(scalar @$sequence, $limit, sub {
         my ($from, $to) = @_;
         for (@$sequence[$from .. $to - 1]) { $hits++ if defined $get->($keys->[$_]) }
     });
     @figures{qw(get get_hits)} = ($done / $seconds, 100 * $hits / $done);
     check($get, $keys, $values, $sequence, $stored);
 
-    ($sequence, $hits, my $gets) = ($data->mix($stored), 0, 0);
+    ($sequence, $hits, my $gets) = ([(@{ $data->mix($stored) }) x $rounds], 0, 0);
     ($done, $seconds) = timed(scalar @$sequence, $limit, sub {
         my ($from, $to) = @_;
         for (@$sequence[$from .. $to - 1]) {
