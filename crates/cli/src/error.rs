@@ -230,6 +230,7 @@ impl Error {
             | Self::Config { .. }
             | Self::Flags(_)
             | Self::Agent(_)
+            | Self::Server(eyewall_server::Error::Question(_))
             | Self::Refused { status: 400 | 413 | 421 | 422, .. }
             | Self::Cache(
                 Engine::KeyEmpty

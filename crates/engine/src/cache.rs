@@ -134,16 +134,6 @@ impl Cache {
         read::get_plain(&self.volume, key, Use::Peeks, otherwise)
     }
 
-    /// How often the valid entry of `key` was asked for, up to 7; the volume forgets some of that with time. `None`: there is no
-    /// such entry. Leaves no trace, as [`Cache::peek`].
-    ///
-    /// # Errors
-    /// Those of [`Cache::get`].
-    pub fn uses(&self, key: impl AsRef<[u8]>) -> Result<Option<u8>> {
-        let key = key.as_ref();
-        self.looked_for(|volume| read::uses(volume, key))
-    }
-
     /// Like [`Cache::get`], but only for an entry that `takes` accepts. If there is none, or `takes` refuses it, the
     /// look-up leaves no trace: neither a hit nor a miss is counted.
     ///
@@ -179,11 +169,6 @@ impl Cache {
                 return Ok(Some(info));
             }
         }
-    }
-
-    /// Whether `key` has a valid entry. Doesn't count as a use.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.peek(key)?.is_some())
     }
 
     /// Stores `value` under `key` and replaces any former entry. Returns the new entry's serial. Evicts other entries

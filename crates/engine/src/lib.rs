@@ -112,6 +112,7 @@ mod options;
 mod paging;
 #[cfg(feature = "seams")]
 mod parse;
+mod peek;
 mod policy;
 mod process;
 #[doc(hidden)]

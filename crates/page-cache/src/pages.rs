@@ -98,6 +98,11 @@ pub struct Lasting {
 }
 
 impl Pages {
+    /// Whether the last answer under this key could not be stored.
+    pub fn is_unstorable(&self, key: &[u8]) -> bool {
+        self.unstorable.contains(key)
+    }
+
     /// The stored responses of a volume. It remembers for `unstorable_for` that an answer could not be stored; with None, until
     /// later keys take its place.
     pub fn new(store: Arc<Store>, unstorable_for: Option<Duration>) -> Self {

@@ -57,7 +57,7 @@ impl Pages {
         matches!(self.select_by(Store::peek, key, request, now).await, Selection::Stored(_))
     }
 
-    async fn select_by(&self, look: Look, key: &[u8], request: &HeaderMap, now: SystemTime) -> Selection {
+    pub(crate) async fn select_by(&self, look: Look, key: &[u8], request: &HeaderMap, now: SystemTime) -> Selection {
         let found = match self.look(look, key).await {
             LookupResult::Found(found) => found,
             LookupResult::Failure(status, left) => return Selection::Failure(status, left),
@@ -154,13 +154,17 @@ impl Stored {
 
     /// Whether it keeps its place against an answer of this status. A response that a soft purge has made stale does not.
     pub fn withstands(&self, answer: StatusCode, policy: &Policy, now: SystemTime) -> bool {
-        let is_purged = match self.found.head.kind {
+        !self.is_softly_purged(now) && reuse::withstands(&self.terms, self.found.head.status, answer, now, policy)
+    }
+
+    /// Whether it is stale only because of a soft purge.
+    pub fn is_softly_purged(&self, now: SystemTime) -> bool {
+        match self.found.head.kind {
             Kind::Response(terms) | Kind::Fragmented(terms, _) => {
                 self.found.is_stale && !terms.fresh_for(now).is_zero()
             }
             Kind::VaryIndex | Kind::Fragment | Kind::Form(_) => false,
-        };
-        !is_purged && reuse::withstands(&self.terms, self.found.head.status, answer, now, policy)
+        }
     }
 
     /// Whether its body is stored in fragments.

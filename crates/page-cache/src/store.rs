@@ -244,7 +244,11 @@ impl Store {
     /// # Errors
     /// Errors of the engine.
     pub fn try_look(&self, key: &[u8]) -> eyewall::Result<LookupResult> {
-        Ok(match self.cache.lookup(key)? {
+        Ok(self.result_of(self.cache.lookup(key)?))
+    }
+
+    fn result_of(&self, looked: Lookup<'_>) -> LookupResult {
+        match looked {
             Lookup::Fresh(hit) => LookupResult::of(self.found(hit, false)),
             Lookup::Stale(hit) => LookupResult::of(self.found(hit, true)),
             Lookup::Negative(hit) => {
@@ -254,7 +258,7 @@ impl Store {
                 })
             }
             Lookup::Miss => LookupResult::Nothing,
-        })
+        }
     }
 
     /// Whether a key has an entry, fresh or stale, whose head satisfies `is_so`. Doesn't read the value.
@@ -290,12 +294,9 @@ impl Store {
         self.cache.uses(key).ok().flatten()
     }
 
-    /// The entry of a key, fresh or stale. A look-up that finds a fresh one is not counted.
+    /// The entry of a key, fresh or stale, or a remembered failure. The look-up leaves no trace.
     pub fn glance(&self, key: &[u8]) -> LookupResult {
-        match self.peek(key) {
-            LookupResult::Nothing => self.look(key),
-            looked => looked,
-        }
+        self.cache.peek_any(key).map_or(LookupResult::Nothing, |looked| self.result_of(looked))
     }
 
     /// The pinned value of an entry. None: bytes of it were lost.

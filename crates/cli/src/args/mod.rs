@@ -6,6 +6,7 @@
 mod advise;
 mod agent;
 mod entry;
+mod explain;
 mod hints;
 mod mode;
 mod operate;
@@ -20,6 +21,7 @@ pub(crate) use hints::parse;
 
 pub use agent::Agent;
 pub use entry::{Get, List, Put, PutBeside, Remove, SortBy};
+pub use explain::Explain;
 pub use operate::{Create, Export, Import, Map, Purge, Resize, Scrub, ServerPlace, Stat, Top, Upkeep, Verify};
 pub use serve::{Check, LogForm, RunningServer, Serve};
 
@@ -101,6 +103,9 @@ pub enum Verb {
     /// Check a configuration file of the server, and show its effect; exit 2 if it has mistakes
     #[command(after_help = serve::CHECK_AFTER_HELP)]
     Check(Check),
+    /// Say what would become of a request, and why: its site, key and rules, what is stored, how fresh it is
+    #[command(after_help = explain::EXPLAIN_AFTER_HELP)]
+    Explain(Explain),
     /// Recommend a size for the volume from an access log
     #[command(after_help = advise::ADVISE_AFTER_HELP)]
     Advise(Advise),

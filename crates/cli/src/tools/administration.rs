@@ -65,9 +65,17 @@ pub(super) fn look<T: DeserializeOwned>(running: &RunningServer, path: &'static 
 }
 
 fn order_with<T: DeserializeOwned>(running: &RunningServer, post: Post) -> Result<T, Error> {
-    let bodies = ask(&running.server, running.token_file.as_deref(), &[post], ORDER_TIMEOUT)?;
-    let malformed =
-        |source: serde_json::Error| Error::NoServer { server: running.server.to_string(), source: source.into() };
+    question(&running.server, running.token_file.as_deref(), post)
+}
+
+/// Sends one request, and reads the response.
+pub(super) fn question<T: DeserializeOwned>(
+    server: &ServerPlace,
+    token_file: Option<&Path>,
+    post: Post,
+) -> Result<T, Error> {
+    let bodies = ask(server, token_file, &[post], ORDER_TIMEOUT)?;
+    let malformed = |source: serde_json::Error| Error::NoServer { server: server.to_string(), source: source.into() };
     serde_json::from_slice(bodies.concat().as_slice()).map_err(malformed)
 }
 

@@ -7,6 +7,7 @@ mod check_limits;
 pub(crate) mod completions;
 pub(crate) mod create;
 mod entry;
+pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod fleet;
 pub(crate) mod get;

@@ -24,6 +24,7 @@ mod dead_origin;
 mod demo;
 mod descriptors;
 mod error_pages;
+mod explained;
 mod fast_path;
 mod files;
 mod fleet;

@@ -17,6 +17,7 @@ mod fetch;
 mod forms;
 mod hit;
 mod judging;
+mod outlook;
 mod partial;
 mod pass;
 mod prescribed;
@@ -30,7 +31,7 @@ use eyewall_fleet::AsOf;
 use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::precondition::Role;
-use eyewall_http::reuse::{self, OnFailure, Reuse};
+use eyewall_http::reuse::{OnFailure, Reuse};
 use eyewall_http::terms::Terms;
 use eyewall_http::vary_index::Variant;
 use http::header::RANGE;
@@ -44,13 +45,14 @@ use crate::compression::entity_tag;
 use crate::fragments::{Part, Unusable};
 use crate::pages::Pages;
 use crate::reply::{self, Reply, StandsFor};
-use crate::selection::{Selection, Stored};
+use crate::selection::Stored;
 use crate::settings::{Place, Settings};
 use crate::upstream::{Failure, Upstream};
 
 pub use fetch::Asked;
 pub(crate) use fetch::date;
 pub use hit::Freshness;
+pub use outlook::{Outlook, Prospect, Verdict};
 pub use pass::Invalidated;
 pub use prescribed::Prescribed;
 
@@ -135,6 +137,14 @@ impl Ask {
     }
 }
 
+/// The client's demands on the cache. Drops a range that the cache can't answer.
+fn directives(settings: &Settings, parts: &mut Parts) -> RequestDirectives {
+    if settings.compression.is_some() {
+        entity_tag::drop_range_by_date(&mut parts.headers);
+    }
+    RequestDirectives::of(&parts.headers)
+}
+
 impl<U: Upstream> Visit<U> {
     /// A request without content. `address` is the key of its address.
     pub fn new(
@@ -143,14 +153,12 @@ impl<U: Upstream> Visit<U> {
         mut parts: Parts,
         address: String,
     ) -> Self {
-        if settings.compression.is_some() {
-            entity_tag::drop_range_by_date(&mut parts.headers);
-        }
+        let directives = directives(settings, &mut parts);
         Self {
             pages: Arc::clone(pages),
             settings: Arc::clone(settings),
             upstream,
-            directives: RequestDirectives::of(&parts.headers),
+            directives,
             parts,
             key: address.clone().into_bytes(),
             address,
@@ -187,8 +195,7 @@ impl<U: Upstream> Visit<U> {
         let is_ranged = ask.stored.is_none() && self.parts.headers.contains_key(RANGE);
         match self.settings.place {
             Place::Gateway if is_ranged => {
-                let may_be_part = self.parts.method == Method::GET && !self.is_unstorable();
-                ask.part = Part::of(&self.parts.headers, &self.pages).filter(|_| may_be_part);
+                ask.part = outlook::part(&self.pages, &self.key, &self.parts);
                 // The other cache would get nothing that it may take, and ask the upstream, too.
                 if self.is_for_cache && ask.part.is_none_or(Part::is_of_end) {
                     return Ok(self.only_if_cached());
@@ -216,27 +223,18 @@ impl<U: Upstream> Visit<U> {
         let ask = |why, collapse_key, stored, on_failure| {
             Plan::Ask(Box::new(Ask { collapse_key, stored, on_failure, ..Ask::whole(&[], why) }))
         };
-        let stored = match self.pages.select(key, &self.parts.headers, self.now()).await {
-            Selection::Stored(stored) => stored,
-            Selection::Failure(status, left) if !directives.no_cache && directives.max_age != Some(0) => {
-                return Plan::Answer(Box::new(self.remembered(status, left)));
-            }
-            Selection::Nothing | Selection::Failure(..) | Selection::OtherVariants(_)
-                if reuse::is_timeout_without_stored(&directives) =>
-            {
-                return Plan::Answer(Box::new(self.only_if_cached()));
-            }
-            Selection::Nothing | Selection::Failure(..) => {
-                return ask(Forward::UriMiss, key.clone(), None, OnFailure::default());
-            }
-            Selection::OtherVariants(names) => {
+        let selection = self.pages.select(key, &self.parts.headers, self.now()).await;
+        let (stored, reuse, why) = match Verdict::of(selection, &directives, self.now(), &self.settings.policy) {
+            Verdict::Stored { stored, reuse, why } => (stored, reuse, why),
+            Verdict::Failure(status, left) => return Plan::Answer(Box::new(self.remembered(status, left))),
+            Verdict::Timeout => return Plan::Answer(Box::new(self.only_if_cached())),
+            Verdict::Nothing => return ask(Forward::UriMiss, key.clone(), None, OnFailure::default()),
+            Verdict::OtherVariants(names) => {
                 return ask(Forward::VaryMiss, self.collapse_key_of(&names), None, OnFailure::default());
             }
         };
-        let now = self.now();
         let collapse_key = stored.key.clone();
-        let why = if stored.terms.fresh_for(now).is_zero() { Forward::Stale } else { Forward::Request };
-        match reuse::decide(&stored.terms, &directives, now, &self.settings.policy) {
+        match reuse {
             // The cache that asks has its own copy for the time when the origin gives none.
             Reuse::StaleAllowed | Reuse::StaleWhileRevalidate | Reuse::Validate { .. } if self.is_for_cache => {
                 ask(why, collapse_key, Some(stored), OnFailure::default())
@@ -258,7 +256,7 @@ impl<U: Upstream> Visit<U> {
 
     /// Whether the last answer for this key could not be stored.
     pub fn is_unstorable(&self) -> bool {
-        self.pages.unstorable.contains(&self.key)
+        self.pages.is_unstorable(&self.key)
     }
 
     /// The collapse key of requests whose responses vary by these fields.

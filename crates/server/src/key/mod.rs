@@ -201,8 +201,8 @@ impl KeyRules {
         }
     }
 
-    /// Compares by the name as the origin would read it.
-    fn strips(&self, piece: &str) -> bool {
+    /// Whether keys don't have this parameter. Compares by the name as the origin would read it.
+    pub(crate) fn strips(&self, piece: &str) -> bool {
         !piece.is_empty() && self.stripped.is_match(&*decoded_parameter(name_of(piece)))
     }
 

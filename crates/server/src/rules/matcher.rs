@@ -105,17 +105,44 @@ impl RequestMatcher {
     }
 
     pub(super) fn matches(&self, view: &RequestView<'_>) -> bool {
+        self.unmet(view).is_none()
+    }
+
+    /// The name of a condition that the request doesn't meet, as in the configuration. `None`: the rule matches.
+    #[inline]
+    pub(super) fn unmet(&self, view: &RequestView<'_>) -> Option<&'static str> {
         let request = view.request;
-        self.methods.as_ref().is_none_or(|methods| methods.contains(&request.method))
-            && self.prefixes.as_ref().is_none_or(|all| all.iter().any(|prefix| view.path.starts_with(prefix.as_str())))
-            && self.extensions.as_ref().is_none_or(|all| ends_with_one(&view.path, all))
-            && self.paths.as_ref().is_none_or(|paths| view.has_path(paths))
-            && self.headers.iter().all(|(name, glob)| has(&request.headers, name, glob))
-            && self.cookies.as_ref().is_none_or(|pairs| pairs.match_cookies(&request.headers))
-            && self.query.as_ref().is_none_or(|pairs| pairs.match_query(view.query))
-            && !self.other_paths.as_ref().is_some_and(|paths| view.has_path(paths))
-            && !self.other_cookies.as_ref().is_some_and(|pairs| pairs.match_cookies(&request.headers))
-            && !self.other_query.as_ref().is_some_and(|pairs| pairs.match_query(view.query))
+        if self.methods.as_ref().is_some_and(|methods| !methods.contains(&request.method)) {
+            return Some("method");
+        }
+        if self.prefixes.as_ref().is_some_and(|all| !all.iter().any(|prefix| view.path.starts_with(prefix.as_str()))) {
+            return Some("prefix");
+        }
+        if self.extensions.as_ref().is_some_and(|all| !ends_with_one(&view.path, all)) {
+            return Some("extension");
+        }
+        if self.paths.as_ref().is_some_and(|paths| !view.has_path(paths)) {
+            return Some("path");
+        }
+        if !self.headers.iter().all(|(name, glob)| has(&request.headers, name, glob)) {
+            return Some("header");
+        }
+        if self.cookies.as_ref().is_some_and(|pairs| !pairs.match_cookies(&request.headers)) {
+            return Some("cookie");
+        }
+        if self.query.as_ref().is_some_and(|pairs| !pairs.match_query(view.query)) {
+            return Some("query");
+        }
+        if self.other_paths.as_ref().is_some_and(|paths| view.has_path(paths)) {
+            return Some("unless_path");
+        }
+        if self.other_cookies.as_ref().is_some_and(|pairs| pairs.match_cookies(&request.headers)) {
+            return Some("unless_cookie");
+        }
+        if self.other_query.as_ref().is_some_and(|pairs| pairs.match_query(view.query)) {
+            return Some("unless_query");
+        }
+        None
     }
 }
 

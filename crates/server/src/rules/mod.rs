@@ -210,6 +210,16 @@ impl Rules {
         self.decision(matched)
     }
 
+    /// Each rule with its name and, if it doesn't match the request, a condition that the request doesn't meet.
+    pub(crate) fn explained<'a>(
+        &'a self,
+        key: &'a CacheKey,
+        request: &'a Parts,
+    ) -> impl Iterator<Item = (&'a str, Option<&'static str>)> {
+        let view = RequestView::of(self.inspected, key, request);
+        self.compiled.iter().map(move |rule| (rule.name.as_str(), rule.request.unmet(&view)))
+    }
+
     /// The effects of these rules on a request that they match.
     pub(crate) fn decision(&self, matched: RuleSet) -> Decision<'_> {
         let mut decision = Decision {
@@ -319,7 +329,6 @@ impl<'a> Applied<'a> {
     }
 
     /// Names of the rules that apply, in order.
-    #[cfg(test)]
     pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.matching().map(|rule| rule.name.as_str())
     }

@@ -127,6 +127,9 @@ pub enum Error {
     /// No other process could take over.
     #[error("no new process has taken over, and this one goes on as before: {0}")]
     Upgrade(String),
+    /// A question that is no request.
+    #[error("{0}")]
+    Question(String),
     /// The system gave no thread, no runtime or no signal handler.
     #[error("can't start the server: {0}")]
     Start(#[source] io::Error),

@@ -16,7 +16,8 @@
 //! fleet/      a thread that follows the purge log of other servers
 //! peers/      responses of other servers, and for them
 //! upkeep      a thread for the upkeep of the volume
-//! admin/      purges and status, for operators
+//! explain/    what would become of a request, and why
+//! admin/      purges, explanations and status, for operators
 //! ```
 //! `log/` writes a line for each request, when its response has left. `eyewall-http` decides what may be stored and reused.
 //!
@@ -35,6 +36,7 @@ mod body;
 mod date;
 mod error;
 mod error_pages;
+pub mod explain;
 mod fields;
 mod files;
 mod fleet;

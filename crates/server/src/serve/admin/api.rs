@@ -18,6 +18,7 @@ use super::purge_request;
 use super::status::Status;
 use crate::serve::body::Body;
 use crate::serve::error::Error;
+use crate::serve::explain::{Question, explain};
 use crate::serve::peers::PeerStatus;
 use crate::serve::purge::{PurgeRequest, purge};
 use crate::serve::reply;
@@ -84,15 +85,16 @@ impl Api {
                 let waits = waits(parts.uri.query())?;
                 self.purge(&shared, body, waits).await
             }
+            ("/explain", Method::POST) => explained(&shared, body).await,
             ("/reload", Method::POST) => self.reload().await,
             ("/upgrade", Method::POST) => self.upgrade().await,
-            ("/purge" | "/reload" | "/upgrade", _) => Err(Refusal::not_allowed("POST")),
+            ("/purge" | "/explain" | "/reload" | "/upgrade", _) => Err(Refusal::not_allowed("POST")),
             ("/status", Method::GET | Method::HEAD) => self.status(shared).await,
             ("/fleet", Method::GET | Method::HEAD) => fleet(&shared).await,
             ("/status" | "/fleet", _) => Err(Refusal::not_allowed("GET, HEAD")),
             _ => Err(Refusal::new(
                 StatusCode::NOT_FOUND,
-                "the addresses are POST /purge, POST /reload, POST /upgrade, GET /status and GET /fleet",
+                "the addresses are POST /purge, POST /explain, POST /reload, POST /upgrade, GET /status and GET /fleet",
             )),
         }
     }
@@ -155,6 +157,18 @@ fn waits(query: Option<&str>) -> Result<bool, Refusal> {
         None | Some("" | "wait=written") => Ok(false),
         Some("wait=applied") => Ok(true),
         Some(_) => Err(Refusal::new(StatusCode::BAD_REQUEST, "the query may be `wait=written` or `wait=applied`")),
+    }
+}
+
+async fn explained(shared: &Shared, body: Incoming) -> Result<Response<Body>, Refusal> {
+    const EXAMPLE: &str = r#"give an object such as {"url": "http://example.org/page", "method": "GET", "headers": [["Accept-Language", "de"]]}"#;
+    let body = whole(body).await?;
+    let question: Question = serde_json::from_slice(&body).map_err(|error| {
+        Refusal::new(StatusCode::BAD_REQUEST, format!("the body is no question: {error}; {EXAMPLE}"))
+    })?;
+    match explain(shared, &question).await {
+        Ok(explanation) => Ok(reply::json(StatusCode::OK, &explanation)),
+        Err(words) => Err(Refusal::new(StatusCode::BAD_REQUEST, words)),
     }
 }
 

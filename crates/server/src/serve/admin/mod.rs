@@ -4,6 +4,7 @@
 //! door     a socket that only its owner may open, or a loopback address with a token               ../unix_socket, ../shared
 //!   api    checks access, and dispatches
 //!     POST /purge    a purge request in JSON                                                            purge_request
+//!     POST /explain  what would become of a request, and why                                             ../explain
 //!     POST /upgrade  starts another process, which takes over
 //!     POST /reload   puts the configuration file in force that is there now
 //!     GET  /fleet    how the nodes of the fleet are doing

@@ -5,7 +5,7 @@ mod fast_path;
 use std::io;
 use std::path::Path;
 
-use eyewall_files::{Answer, Answered, FileCache, FilePath, Folder, FolderOptions, Refusal, Symlinks};
+use eyewall_files::{Answer, Answered, FileCache, FilePath, Folder, FolderOptions, Found, Refusal, Symlinks};
 use eyewall_http::message;
 use http::header::LOCATION;
 use http::request::Parts;
@@ -31,6 +31,21 @@ pub(crate) fn options(site: &Site) -> FolderOptions {
         dotfiles: site.serves_dotfiles(),
         precompressed: site.serves_precompressed(),
     }
+}
+
+/// What a path names in a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// A file that can be sent.
+    File,
+    /// A folder, without the slash at the end.
+    Folder,
+    /// Nothing that is served.
+    Nothing,
+    /// Nothing: no path is like that.
+    Malformed,
+    /// A file that can't be read. The server answers with this status.
+    Unreadable(StatusCode),
 }
 
 /// A folder with a volume in front of it.
@@ -74,6 +89,26 @@ impl Files {
             Ok(Answered::Nothing) => None,
             Err(error) => Some(failed(&error)),
         }
+    }
+
+    /// What the path of a request names. Nothing is stored.
+    pub(crate) async fn named(&self, request: &Parts) -> Named {
+        let path = match self.parse(request) {
+            Ok(path) => path,
+            Err(Refusal::Malformed) => return Named::Malformed,
+            Err(_) => return Named::Nothing,
+        };
+        match self.folder.find(&path).await {
+            Ok(Found::File(_)) => Named::File,
+            Ok(Found::Folder) => Named::Folder,
+            Ok(Found::Nothing) => Named::Nothing,
+            Err(error) => Named::Unreadable(failed(&error).status()),
+        }
+    }
+
+    /// The folder.
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.root()
     }
 
     fn parse(&self, request: &Parts) -> Result<FilePath, Refusal> {

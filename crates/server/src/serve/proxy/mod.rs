@@ -47,6 +47,7 @@ use super::{NAME, reply, tls};
 use crate::key::CacheKey;
 use crate::sites::Site;
 use inbound::Inbound;
+pub(crate) use policy::with as policy_with;
 
 /// The origins of a site behind the volume, as one worker has them.
 pub(crate) struct Proxy {
@@ -70,17 +71,8 @@ pub(crate) struct Proxy {
 impl Proxy {
     pub(crate) fn new(site: &Arc<Site>, origins: Arc<Origins>, shared: &Shared) -> Self {
         let looked_at = site.key.looked_at().chain(site.rules.looked_at()).cloned().collect();
-        let (cache, policy) = (&site.settings.cache, policy::of_site(&site.settings.cache));
-        let settings = Settings {
-            policy: policy.clone(),
-            when_unreachable: shared.stale_when_unreachable,
-            body_bytes_max: cache.object_bytes_max.map_or(u64::MAX, |size| size.0),
-            remembers_bare_errors: true,
-            name: Some(NAME.to_owned()),
-            piece_timeout: Some(origins.timeouts().piece),
-            compression: site.settings.compression(),
-            ..Settings::default()
-        };
+        let settings = Settings { piece_timeout: Some(origins.timeouts().piece), ..settings(site, shared) };
+        let policy = settings.policy.clone();
         let error_page_settings = Arc::new(error_page::settings(&settings));
         let hsts = tls::policy::hsts(&site.settings);
         let hsts_line =
@@ -189,6 +181,20 @@ impl Proxy {
         let directives = visit.directives;
         let directives = if ignores_reload { directives.without_reloads() } else { directives };
         Visit { key: key_bytes, address_tag, directives, ..visit }
+    }
+}
+
+/// The settings of a site's cache, without those of its origins.
+pub(crate) fn settings(site: &Site, shared: &Shared) -> Settings {
+    let cache = &site.settings.cache;
+    Settings {
+        policy: policy::of_site(cache),
+        when_unreachable: shared.stale_when_unreachable,
+        body_bytes_max: cache.object_bytes_max.map_or(u64::MAX, |size| size.0),
+        remembers_bare_errors: true,
+        name: Some(NAME.to_owned()),
+        compression: site.settings.compression(),
+        ..Settings::default()
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn of_site(cache: &SiteCache) -> Policy {
 }
 
 /// The policy for a response with these overrides by the rules.
-pub(super) fn with(policy: &Policy, overrides: &Overrides) -> Policy {
+pub(crate) fn with(policy: &Policy, overrides: &Overrides) -> Policy {
     Policy {
         heuristic: overrides.heuristic.unwrap_or(true).then(Heuristic::default),
         default_ttl: overrides.default_ttl,

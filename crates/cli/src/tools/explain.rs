@@ -1,0 +1,125 @@
+//! `eyewall explain`: what would become of a request, and why.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use eyewall_server::config;
+use eyewall_server::explain::{self, Explanation, Question, StoredOf, Verdict};
+use eyewall_server::units::{counted, size};
+use serde_json::json;
+
+use super::administration::{Post, question};
+use crate::args::Explain;
+use crate::{Error, Outcome, output, volume};
+
+pub(crate) fn run(cache: Option<&Path>, asked: &Explain) -> Result<Outcome, Error> {
+    let explanation = match (&asked.server, &asked.config) {
+        (Some(server), _) => {
+            let body = json!({ "url": asked.url, "method": asked.method, "headers": asked.headers });
+            question(server, asked.token_file.as_deref(), Post { path: "/explain", body })?
+        }
+        (None, Some(config)) => by_configuration(cache, config, asked)?,
+        (None, None) => unreachable!("the command line requires one of them"),
+    };
+    if asked.json {
+        output::json_to_stdout(&explanation)?;
+    } else {
+        let text = in_words(&explanation);
+        output::text_to_stdout(|stdout| stdout.write_all(text.as_bytes()))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn by_configuration(cache: Option<&Path>, file: &Path, asked: &Explain) -> Result<Explanation, Error> {
+    let config = config::load(file).map_err(|problems| Error::Config { path: file.to_owned(), problems })?;
+    let path = cache.or(config.cache.path.as_ref().map(|path| path.get_ref().as_path()));
+    let cache = volume::open_to_read(volume::named(path)?)?;
+    let question = Question { url: asked.url.clone(), method: asked.method.clone(), headers: asked.headers.clone() };
+    Ok(explain::of_volume(config, &cache, &question)?)
+}
+
+/// Lines of a name and a text. Further lines with the same name leave it out.
+#[derive(Default)]
+struct Paper {
+    text: String,
+    last: &'static str,
+}
+
+impl Paper {
+    fn line(&mut self, name: &'static str, words: &str) {
+        let shown = if self.last == name { "" } else { name };
+        self.last = name;
+        // Never fails on a string.
+        let _ = writeln!(self.text, "{}", format!("{shown:<10} {words}").trim_end());
+    }
+}
+
+fn in_words(explanation: &Explanation) -> String {
+    let mut paper = Paper::default();
+    paper.line("request", &format!("{} {}", explanation.method, explanation.url));
+    let mut verdict = verdict(explanation.verdict).to_owned();
+    if let Some(status) = explanation.status {
+        let _ = write!(verdict, ": {status}");
+    }
+    paper.line("verdict", &verdict);
+    paper.line("because", &explanation.because);
+    if let Some(told) = &explanation.cache_status {
+        paper.line("told", &format!("Cache-Status: {told}"));
+    }
+    if let Some(site) = &explanation.site {
+        let preset = site.preset.as_ref().map(|preset| format!(", preset {preset}")).unwrap_or_default();
+        paper.line("site", &format!("{} (site {} of the configuration{preset})", site.hosts.join(", "), site.number));
+    }
+    for field in &explanation.changed_fields {
+        let words = match &field.value {
+            Some(value) => format!("{} becomes {value}", field.name),
+            None => format!("{} is dropped", field.name),
+        };
+        paper.line("fields", &words);
+    }
+    if let Some(key) = &explanation.key {
+        paper.line("key", &key.text);
+        if !key.stripped_parameters.is_empty() {
+            paper.line("key", &format!("without {}, which the site strips", key.stripped_parameters.join("&")));
+        }
+    }
+    for rule in &explanation.rules {
+        let words = match &rule.unmet {
+            Some(unmet) => format!("doesn't apply ({unmet})"),
+            None => "applies".to_owned(),
+        };
+        paper.line("rules", &format!("{}: {words}", rule.name));
+    }
+    if let Some(stored) = &explanation.stored {
+        of_stored(&mut paper, stored);
+    }
+    paper.text
+}
+
+fn of_stored(paper: &mut Paper, stored: &StoredOf) {
+    paper.line("stored", &format!("status {}, {}", stored.status, size(stored.bytes)));
+    if !stored.vary.is_empty() {
+        paper.line("stored", &format!("selected by {}", stored.vary.join(", ")));
+    }
+    if !stored.tags.is_empty() {
+        let tags = counted(stored.tags.len() as u64, "tag", "tags");
+        paper.line("stored", &format!("{tags}: {}", stored.tags.join(" ")));
+    }
+    for step in &stored.arithmetic {
+        paper.line("freshness", &format!("{}: {} ({})", step.what, step.words, step.source));
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Hit => "hit: the stored response is sent",
+        Verdict::Stale => "hit: the stored response is sent although it is stale",
+        Verdict::Revalidate => "revalidation: an origin is asked whether the stored response is still right",
+        Verdict::Miss => "miss: an origin is asked, and its response may be stored",
+        Verdict::Pass => "pass: an origin is asked, without the cache",
+        Verdict::File => "file: a file of the site's folder is sent",
+        Verdict::Redirect => "redirect by the server",
+        Verdict::Error => "error of the server",
+    }
+}

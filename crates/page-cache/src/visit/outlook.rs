@@ -1,0 +1,142 @@
+//! What becomes of a request, before anything is done about it. A front door also asks this of requests that nobody has sent, to
+//! explain them.
+
+use std::time::{Duration, SystemTime};
+
+use eyewall_http::field::cache_control::RequestDirectives;
+use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_http::policy::Policy;
+use eyewall_http::reuse::{self, Reuse};
+use http::header::RANGE;
+use http::request::Parts;
+use http::{HeaderName, Method, StatusCode};
+
+use super::Freshness;
+use crate::fragments::Part;
+use crate::pages::Pages;
+use crate::selection::{Selection, Stored};
+use crate::settings::{Place, Settings};
+use crate::store::Store;
+
+/// What the stored responses of an address mean for a request.
+#[derive(Debug)]
+pub enum Verdict {
+    /// The request selects a stored response.
+    Stored {
+        /// The response.
+        stored: Box<Stored>,
+        /// What to do with it.
+        reuse: Reuse,
+        /// Why the upstream is asked, if `reuse` says to ask.
+        why: Forward,
+    },
+    /// The upstream failed with this status, and the failure is remembered for this much longer.
+    Failure(StatusCode, Duration),
+    /// Only a stored response was wanted, and there is none.
+    Timeout,
+    /// Responses are stored that were selected by these fields, and none for this request.
+    OtherVariants(Vec<HeaderName>),
+    /// Nothing is stored.
+    Nothing,
+}
+
+impl Verdict {
+    /// The verdict at `now` on a request with these directives.
+    pub(super) fn of(selection: Selection, directives: &RequestDirectives, now: SystemTime, policy: &Policy) -> Self {
+        match selection {
+            Selection::Stored(stored) => {
+                let why = if stored.terms.fresh_for(now).is_zero() { Forward::Stale } else { Forward::Request };
+                let reuse = reuse::decide(&stored.terms, directives, now, policy);
+                Self::Stored { stored, reuse, why }
+            }
+            Selection::Failure(status, left) if !directives.no_cache && directives.max_age != Some(0) => {
+                Self::Failure(status, left)
+            }
+            Selection::Nothing | Selection::Failure(..) | Selection::OtherVariants(_)
+                if reuse::is_timeout_without_stored(directives) =>
+            {
+                Self::Timeout
+            }
+            Selection::Nothing | Selection::Failure(..) => Self::Nothing,
+            Selection::OtherVariants(names) => Self::OtherVariants(names),
+        }
+    }
+}
+
+/// The part to ask the upstream for if nothing is stored. `None`: the request bypasses the volume, as it has no range or too many, or can't
+/// be stored.
+pub(super) fn part(pages: &Pages, key: &[u8], request: &Parts) -> Option<Part> {
+    let may_be_part = request.method == Method::GET && !pages.is_unstorable(key);
+    Part::of(&request.headers, pages).filter(|_| may_be_part)
+}
+
+/// A GET or HEAD that might come, for a cache in front of an origin ([`Place::Gateway`]).
+#[derive(Debug)]
+pub struct Prospect<'a> {
+    /// The key of its response.
+    key: &'a [u8],
+    /// Its head, after the front door's changes.
+    parts: Parts,
+    /// The client's demands on the cache, as far as the front door allows them.
+    pub directives: RequestDirectives,
+}
+
+impl<'a> Prospect<'a> {
+    /// A request with this head, after the front door's changes, for the response of this key.
+    pub fn new(settings: &Settings, key: &'a [u8], mut parts: Parts) -> Self {
+        let directives = super::directives(settings, &mut parts);
+        Self { key, parts, directives }
+    }
+}
+
+/// What would become of a request.
+#[derive(Debug)]
+pub struct Outlook {
+    /// What the stored responses mean. `None`: the volume has failed.
+    pub verdict: Option<Verdict>,
+    /// What the response would say of it, as far as the cache knows before it asks. Other requests may be faster, and an entry may go.
+    pub status: CacheStatus,
+    /// Whether the last response under this key could not be stored.
+    pub is_unstorable: bool,
+}
+
+impl Outlook {
+    /// Looks without a trace.
+    pub async fn of(pages: &Pages, settings: &Settings, prospect: &Prospect<'_>) -> Self {
+        debug_assert_eq!(settings.place, Place::Gateway, "the other place has its own ways for ranges");
+        let Prospect { key, parts, directives } = prospect;
+        let is_unstorable = pages.is_unstorable(key);
+        if pages.store.has_failed() {
+            let status = CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed");
+            return Self { verdict: None, status, is_unstorable };
+        }
+        let now = settings.now();
+        let selection = pages.select_by(Store::glance, key, &parts.headers, now).await;
+        let verdict = Verdict::of(selection, directives, now, &settings.policy);
+        let asks = |why: Forward, validates: bool| {
+            let status = CacheStatus::forwarded(why);
+            if parts.method == Method::HEAD {
+                status.detail("head")
+            } else if !validates && parts.headers.contains_key(RANGE) && part(pages, key, parts).is_none() {
+                status.detail("range")
+            } else {
+                status
+            }
+        };
+        let status = match &verdict {
+            Verdict::Stored { stored, reuse, why } => match reuse {
+                Reuse::Fresh | Reuse::StaleAllowed | Reuse::StaleWhileRevalidate => {
+                    CacheStatus::hit().ttl(Freshness::of(&stored.terms, now).left)
+                }
+                Reuse::GatewayTimeout => CacheStatus::hit().detail("only-if-cached"),
+                Reuse::Validate { .. } => asks(*why, true),
+                Reuse::MustNotUse => asks(*why, false),
+            },
+            Verdict::Failure(_, left) => CacheStatus::hit().ttl(left.as_secs() as i64).detail("negative"),
+            Verdict::Timeout => CacheStatus::hit().detail("only-if-cached"),
+            Verdict::OtherVariants(_) => asks(Forward::VaryMiss, false),
+            Verdict::Nothing => asks(Forward::UriMiss, false),
+        };
+        Self { verdict: Some(verdict), status, is_unstorable }
+    }
+}

@@ -1,0 +1,124 @@
+//! A stored response, and the arithmetic of its freshness.
+
+use std::time::{Duration, SystemTime};
+
+use eyewall_http::field::targeted::Control;
+use eyewall_http::freshness::{self, Source};
+use eyewall_http::message;
+use eyewall_http::policy::Policy;
+use eyewall_http::terms::{Marks, Terms};
+use eyewall_page_cache::selection::Stored;
+use eyewall_page_cache::visit::Freshness;
+
+use super::explanation::{Step, StoredOf};
+
+/// Describes a stored response at `now`. `policy` has what the site's rules say of it.
+pub(super) fn describe(stored: &Stored, policy: &Policy, now: SystemTime) -> StoredOf {
+    let Freshness { age, left } = Freshness::of(&stored.terms, now);
+    StoredOf {
+        status: stored.found.head.status.as_u16(),
+        bytes: stored.length(),
+        vary: stored.vary.iter().map(ToString::to_string).collect(),
+        tags: stored.found.tags(),
+        age_seconds: age,
+        fresh_for_seconds: left,
+        arithmetic: arithmetic(stored, policy, now),
+    }
+}
+
+fn arithmetic(stored: &Stored, policy: &Policy, now: SystemTime) -> Vec<Step> {
+    let terms = &stored.terms;
+    let mut steps = vec![age(terms, now), lifetime(stored, policy, now)];
+    let mut step = |what: &str, words: String, source: &str| {
+        steps.push(Step { what: what.to_owned(), words, source: source.to_owned() });
+    };
+    let marked = |mark| terms.marks.contains(mark);
+    if marked(Marks::NO_CACHE) {
+        step("no-cache", "is sent only after the origin has confirmed it".to_owned(), "RFC 9111, section 5.2.2.4");
+    }
+    if marked(Marks::IMMUTABLE) {
+        step("immutable", "a reload doesn't revalidate it while it is fresh".to_owned(), "RFC 8246, section 2");
+    }
+    if marked(Marks::FORBIDS_STALE) {
+        step("must-revalidate", "is never sent when stale".to_owned(), "RFC 9111, section 5.2.2.2");
+    }
+    for (what, seconds, words, source) in [
+        (
+            "stale-while-revalidate",
+            terms.stale_while_revalidate_seconds,
+            "may be sent while it is revalidated, for this long after its lifetime",
+            "RFC 5861, section 3",
+        ),
+        (
+            "stale-if-error",
+            terms.stale_if_error_seconds,
+            "may be sent if the origin fails, for this long after its lifetime",
+            "RFC 5861, section 4",
+        ),
+    ] {
+        if seconds > 0 {
+            step(what, format!("{seconds} s: {words}"), source);
+        }
+    }
+    let unreachable = policy.stale_if_unreachable.filter(|window| !window.is_zero() && !marked(Marks::FORBIDS_STALE));
+    if let Some(window) = unreachable {
+        let words = format!(
+            "{} s: may be sent if no origin can be reached, for this long after its lifetime",
+            window.as_secs()
+        );
+        step("stale-when-unreachable", words, "cache.stale_when_unreachable; RFC 9111, section 4.2.4");
+    }
+    let validator = if marked(Marks::HAS_VALIDATOR) {
+        "it has an ETag or a Last-Modified, so the origin can confirm it by a 304"
+    } else {
+        "it has neither ETag nor Last-Modified, so the origin has to send it again"
+    };
+    step("validator", validator.to_owned(), "RFC 9111, section 4.3.1");
+    steps
+}
+
+/// RFC 9111, section 4.2.3.
+fn age(terms: &Terms, now: SystemTime) -> Step {
+    let age = terms.age(now);
+    let initial = Duration::from_millis(terms.initial_age_ms);
+    let words = format!(
+        "{} s: {} s when it was received, and {} s since then",
+        age.as_secs(),
+        initial.as_secs(),
+        age.saturating_sub(initial).as_secs()
+    );
+    Step { what: "age".to_owned(), words, source: "RFC 9111, section 4.2.3".to_owned() }
+}
+
+/// RFC 9111, sections 4.2.1 and 4.2.2. The source is that which the present settings give; they may have changed since the response was
+/// stored.
+fn lifetime(stored: &Stored, policy: &Policy, now: SystemTime) -> Step {
+    let seconds = stored.terms.lifetime_seconds;
+    let step = |words: String, source: &str| Step {
+        what: "lifetime".to_owned(),
+        words: format!("{seconds} s: {words}"),
+        source: source.to_owned(),
+    };
+    if stored.is_softly_purged(now) {
+        return step("a soft purge has ended it".to_owned(), "a purge with `soft`");
+    }
+    let head = &stored.found.head;
+    let response = message::Response { status: head.status, fields: &head.fields };
+    let control = Control::of(&head.fields, &policy.targets);
+    let found = freshness::lifetime(response, &control, stored.received(), policy);
+    match found.filter(|found| found.seconds == seconds).map(|found| found.source) {
+        Some(Source::SMaxage) => step("s-maxage of the origin".to_owned(), "RFC 9111, section 4.2.1"),
+        Some(Source::MaxAge) => step("max-age of the origin".to_owned(), "RFC 9111, section 4.2.1"),
+        Some(Source::Expires) => step("Expires minus Date of the origin".to_owned(), "RFC 9111, section 4.2.1"),
+        Some(Source::Policy) => step("the configuration".to_owned(), "force_ttl, default_ttl or negative_ttl"),
+        Some(Source::Heuristic) => step(
+            "a guess, 10 % of the time since Last-Modified, since neither origin nor configuration names one"
+                .to_owned(),
+            "RFC 9111, section 4.2.2",
+        ),
+        None => step(
+            "as it was when the response was stored; the configuration has changed since".to_owned(),
+            "the stored response",
+        ),
+    }
+}
