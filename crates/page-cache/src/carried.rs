@@ -20,6 +20,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use eyewall_fleet::AsOf;
 use eyewall_fleet::Reign;
+use eyewall_http::age;
 use eyewall_http::field::vary::Vary;
 use eyewall_http::message::Exchange;
 use eyewall_http::reader::Reader;
@@ -110,8 +111,7 @@ impl Carried {
 
     /// It has been on its way for this long, beside the time of the exchange.
     pub fn rest(&mut self, rested: Duration) {
-        let rested = u64::try_from(rested.as_millis()).unwrap_or(u64::MAX);
-        self.terms.initial_age_ms = self.terms.initial_age_ms.saturating_add(rested);
+        self.terms.initial_age_ms = aged(self.terms.initial_age_ms, rested);
     }
 
     /// The age in whole seconds at `now`.
@@ -249,14 +249,15 @@ fn carried_of(head: &[u8], exchange: Exchange) -> Option<Carried> {
     let way = exchange.received.duration_since(exchange.requested).unwrap_or_default();
     let received = exchange.received.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let terms = Terms {
-        received_ms: milliseconds(received),
-        initial_age_ms: age_ms.saturating_add(milliseconds(way)),
-        ..terms
-    };
+    let terms = Terms { received_ms: milliseconds(received), initial_age_ms: aged(age_ms, way), ..terms };
     let as_of = AsOf { line, written_in, reign };
     let length = Some(length).filter(|length| *length != UNKNOWN);
     Some(Carried { status, terms, as_of, vary, tags, fields, length, is_kept: true })
+}
+
+/// An age after a further time, in milliseconds. Ages have a largest value.
+fn aged(age_ms: u64, further: Duration) -> u64 {
+    age::current(Duration::from_millis(age_ms), further).as_millis() as u64
 }
 
 fn text<'a>(reader: &mut Reader<'a>) -> Option<&'a str> {

@@ -52,6 +52,8 @@ mod host_name;
 mod key;
 mod rules;
 mod sandbox;
+#[cfg(feature = "seams")]
+pub mod seams;
 mod serve;
 mod sites;
 pub mod units;

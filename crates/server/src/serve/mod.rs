@@ -70,7 +70,11 @@ mod volume;
 pub use error::Error;
 pub use handle::Handle;
 pub use origin::TlsError;
+#[cfg(feature = "seams")]
+pub(crate) use peers::reread_question;
 pub use reload::Reloaded;
+#[cfg(feature = "seams")]
+pub(crate) use second_level::reread_record;
 pub use server::{Builder, Server};
 pub use upgrade::{Inherited, Upgraded};
 

@@ -43,6 +43,8 @@ pub(crate) use ask::Made;
 use members::Delays;
 pub(crate) use members::{Member, MemberState, Why};
 pub(crate) use question::PageQuestion;
+#[cfg(feature = "seams")]
+pub(crate) use question::reread as reread_question;
 use sign::Key;
 
 /// The field by which content delivery networks recognise their own requests (RFC 8586).

@@ -142,6 +142,14 @@ impl PageQuestion {
     }
 }
 
+/// For fuzz targets: what is understood means the same when it is written again.
+#[cfg(feature = "seams")]
+pub(crate) fn reread(bytes: &[u8]) {
+    let Some(question) = Question::decode(bytes) else { return };
+    let Some(again) = question.encode() else { return };
+    assert_eq!(format!("{:?}", Question::decode(&again)), format!("{:?}", Some(question)));
+}
+
 fn text(bytes: &[u8]) -> Option<String> {
     String::from_utf8(bytes.to_vec()).ok()
 }

@@ -31,6 +31,8 @@ use super::shared::Shared;
 use crate::config::fleet::Fleet as Table;
 use crate::config::second_level::{SecondLevel as LevelTable, SharedStore};
 use offering::Offering;
+#[cfg(feature = "seams")]
+pub(crate) use record::reread as reread_record;
 use record::{Record, Shared as Found, variant_key};
 
 /// The shortest secret.
