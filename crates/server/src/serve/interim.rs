@@ -88,6 +88,13 @@ pub(crate) fn telling<F: Future>(client: Option<&Opened>, answering: F) -> impl 
     CLIENT.scope(client.map(|opened| Arc::clone(&opened.0)), answering)
 }
 
+/// Passes an interim response on to the client of this task, without the `stripped` fields.
+pub(crate) fn pass_on(status: StatusCode, fields: &HeaderMap, stripped: &[HeaderName]) {
+    if let Ok(Some(client)) = CLIENT.try_with(Option::clone) {
+        client.push(status, fields, stripped);
+    }
+}
+
 /// Sends interim responses to `request` to the client of this task, without the `stripped` fields.
 pub(crate) fn listen<B>(request: &mut Request<B>, stripped: Vec<HeaderName>) {
     let Ok(Some(client)) = CLIENT.try_with(Option::clone) else { return };

@@ -119,6 +119,14 @@ impl Connector {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((stream, Instant::now()));
     }
 
+    /// A connection for HTTP/1.1.
+    pub(super) async fn open_http1(&self) -> Result<Stream, BoxError> {
+        match self.take_kept() {
+            Some(stream) => Ok(stream),
+            None => self.connect(&self.tls).await,
+        }
+    }
+
     fn take_kept(&self) -> Option<Stream> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         kept.filter(|(_, since)| since.elapsed() < POOL_IDLE).map(|(stream, _)| stream)
@@ -193,12 +201,7 @@ impl Service<Uri> for Connector {
     /// The address of the request doesn't matter: each origin has a pool of its own.
     fn call(&mut self, _: Uri) -> Self::Future {
         let connector = self.clone();
-        Box::pin(async move {
-            match connector.take_kept() {
-                Some(stream) => Ok(TokioIo::new(stream)),
-                None => connector.connect(&connector.tls).await.map(TokioIo::new),
-            }
-        })
+        Box::pin(async move { connector.open_http1().await.map(TokioIo::new) })
     }
 }
 

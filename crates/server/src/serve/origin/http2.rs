@@ -17,11 +17,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use http::header::{HOST, TE, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{HeaderValue, Request, Response, Uri, Version};
-use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -31,17 +29,16 @@ use super::connector::{Connector, Dialed};
 use super::error::{Failure, ProxyError, requires_http1};
 use super::origins::HEAD_BYTES_MAX;
 use super::request::RequestBody;
+use super::response_body::ResponseBody;
 use super::stream::Stream;
 use crate::config::origin::Http2;
-use crate::serve::admission::Place as TurnPlace;
-use eyewall_page_cache::upstream::BoxError;
 
 /// The most requests at the same time on one connection, whatever the origin allows.
 const STREAMS_MAX: usize = 128;
 /// Stands for the number that the origin has not told yet. No origin can tell it.
 const STREAMS_UNKNOWN: usize = usize::MAX - 1;
 /// The bytes that an origin may send on a stream before Eyewall has passed them on.
-const STREAM_WINDOW: u32 = 512 << 10;
+pub(super) const STREAM_WINDOW: u32 = 512 << 10;
 /// Enough for all streams, so that a client that reads nothing holds up no other stream.
 const CONNECTION_WINDOW: u32 = STREAMS_MAX as u32 * STREAM_WINDOW;
 /// The most connections of a worker to one origin; more requests then wait for a stream.
@@ -72,9 +69,6 @@ struct State {
     http1_until: Option<Instant>,
 }
 
-/// Why a body is incomplete although its connection is sound.
-const CUT_OFF: &str = "the origin reset the stream before the end of the body";
-
 type Outcome = Result<(), Failure>;
 type Driver = http2::Connection<TokioIo<Noticed>, RequestBody, TokioExecutor>;
 
@@ -91,18 +85,6 @@ struct Connection {
 
 /// A request's share of a connection.
 pub(super) struct StreamGuard(Arc<Connection>);
-
-/// The body of a response, over either version of HTTP.
-pub(crate) struct ResponseBody {
-    /// Bytes that were read already.
-    start: Option<Box<Bytes>>,
-    /// `None`: there is no more to read.
-    incoming: Option<Incoming>,
-    /// Until its end.
-    stream: Option<StreamGuard>,
-    /// The place of its request among those of the site, until its end.
-    place: Option<TurnPlace>,
-}
 
 /// The result of a request.
 pub(super) enum Sent {
@@ -139,8 +121,7 @@ impl Pool {
             let mut sender = guard.0.sender.clone();
             let mut failed = match sender.try_send_request(request).await {
                 Ok(response) => {
-                    let body = |incoming| ResponseBody { stream: Some(guard), ..ResponseBody::from(incoming) };
-                    return Ok(Sent::Answered(response.map(body)));
+                    return Ok(Sent::Answered(response.map(|incoming| ResponseBody::of_stream(incoming, guard))));
                 }
                 Err(failed) => failed,
             };
@@ -411,70 +392,5 @@ fn write_for_http1(request: &mut Request<RequestBody>, target: Uri, host: Option
     request.headers_mut().remove(TE);
     if let Some(host) = host {
         request.headers_mut().insert(HOST, host);
-    }
-}
-
-impl ResponseBody {
-    /// The same with the place of its request.
-    pub(super) fn with_place(self, place: Option<TurnPlace>) -> Self {
-        Self { place, ..self }
-    }
-
-    /// A body of which these bytes were read already.
-    pub(crate) fn begun(start: Bytes, incoming: Incoming) -> Self {
-        Self { start: (!start.is_empty()).then(|| Box::new(start)), ..Self::from(incoming) }
-    }
-
-    /// How far the connection may read ahead, if it is one of HTTP/2.
-    pub(crate) fn read_ahead_max(&self) -> Option<u64> {
-        self.stream.as_ref().map(|_| STREAM_WINDOW.into())
-    }
-}
-
-impl From<Incoming> for ResponseBody {
-    fn from(incoming: Incoming) -> Self {
-        Self { start: None, incoming: Some(incoming), stream: None, place: None }
-    }
-}
-
-impl From<Bytes> for ResponseBody {
-    fn from(whole: Bytes) -> Self {
-        Self { start: (!whole.is_empty()).then(|| Box::new(whole)), incoming: None, stream: None, place: None }
-    }
-}
-
-impl http_body::Body for ResponseBody {
-    type Data = bytes::Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<http_body::Frame<bytes::Bytes>, BoxError>>> {
-        let body = self.get_mut();
-        if let Some(start) = body.start.take() {
-            return Poll::Ready(Some(Ok(http_body::Frame::data(*start))));
-        }
-        let Some(incoming) = &mut body.incoming else { return Poll::Ready(None) };
-        let polled = Pin::new(&mut *incoming).poll_frame(context).map_err(BoxError::from);
-        // hyper takes a stream that was reset without an error for the end of its body (RFC 9113, section 8.1).
-        let is_cut_off = body.stream.is_some() && matches!(polled, Poll::Ready(None)) && !incoming.is_end_stream();
-        let polled = if is_cut_off { Poll::Ready(Some(Err(CUT_OFF.into()))) } else { polled };
-        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
-            (body.stream, body.place) = (None, None);
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.start.is_none() && self.incoming.as_ref().is_none_or(http_body::Body::is_end_stream)
-    }
-
-    fn size_hint(&self) -> http_body::SizeHint {
-        match (&self.start, &self.incoming) {
-            (None, Some(incoming)) => incoming.size_hint(),
-            (Some(_), Some(_)) => http_body::SizeHint::default(),
-            (start, None) => http_body::SizeHint::with_exact(start.as_ref().map_or(0, |start| start.len() as u64)),
-        }
     }
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! origins         chooses, sends, retries, notes health; for one worker   site     the state that all workers share
 //!   client        the connections to one origin                           tls      the trusted certificates
-//!     http2       connections for many requests at once                   health   the choice of an origin
+//!     http1       requests without content over HTTP/1.1                  health   the choice of an origin
+//!     http2       connections for many requests at once
 //!     connector   TCP, TLS or a Unix socket, with a timeout; stream       body_rate  the minimum rate of a client's body
 //!   request       a request and its body, streamed                        tunnel   upgrades
 //!   forwarded     Host, X-Forwarded-*, Forwarded                          framing  refuses ambiguous heads
@@ -25,9 +26,11 @@ mod forwarded;
 pub(crate) mod framing;
 mod health;
 mod health_check;
+mod http1;
 mod http2;
 mod origins;
 mod request;
+mod response_body;
 mod site;
 mod stream;
 #[cfg(test)]
@@ -39,9 +42,9 @@ pub(crate) use body_rate::BodyRate;
 pub(crate) use connector::open;
 pub(crate) use error::{BUSY, ProxyError};
 pub(crate) use forwarded::ClientInfo;
-pub(crate) use http2::ResponseBody;
 pub(crate) use origins::Origins;
 pub(crate) use request::{BodyLimits, OriginRequest, RequestBody};
+pub(crate) use response_body::ResponseBody;
 pub(crate) use site::{OriginSite, Settings};
 pub(crate) use stream::Stream;
 pub use tls::TlsError;

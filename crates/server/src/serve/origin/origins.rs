@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::{TRAILER, TRANSFER_ENCODING};
-use http::{HeaderValue, Method, Request, Response};
+use http::{HeaderName, HeaderValue, Method, Request, Response};
 use http_body::Body as _;
 
 use super::client::Client;
 use super::error::{Failure, ProxyError};
 use super::forwarded;
 use super::framing::contradiction;
-use super::http2::ResponseBody;
 use super::request::{OriginRequest, RequestBody};
+use super::response_body::ResponseBody;
 use super::site::{OriginSite, Timeouts};
 use crate::serve::admission::{Full, OriginQueue};
-use crate::serve::{interim, log};
+use crate::serve::log;
 
 /// Shorter than the five seconds after which many servers close an idle connection, so few requests meet a connection that is
 /// just being closed.
@@ -32,6 +32,13 @@ pub(crate) struct Origins {
     site: Arc<OriginSite>,
     /// One for each address of the site.
     clients: Vec<Client>,
+}
+
+/// A request in the form for one origin.
+pub(super) struct Outgoing {
+    request: Request<RequestBody>,
+    /// The fields to drop from interim responses.
+    stripped: Vec<HeaderName>,
 }
 
 impl Origins {
@@ -51,7 +58,7 @@ impl Origins {
     }
 
     /// Sends a request to one of the origins. If it gets no response, it retries with another origin or connection, if that is
-    /// safe. Interim responses (1xx) of the origin go to the client ([`interim`]).
+    /// safe. Interim responses (1xx) of the origin go to the client ([`interim`](crate::serve::interim)).
     ///
     /// A request that was never written, because its connection turned out closed, goes to another connection, whatever its
     /// method; and so does one with the whole body in memory that the origin has not processed, as HTTP/2 can say. Apart from that,
@@ -115,11 +122,7 @@ impl Origins {
     }
 
     /// The request in the form for this origin.
-    pub(super) fn request(
-        &self,
-        origin: usize,
-        origin_request: OriginRequest<'_>,
-    ) -> Result<Request<RequestBody>, Failure> {
+    pub(super) fn request(&self, origin: usize, origin_request: OriginRequest<'_>) -> Result<Outgoing, Failure> {
         let settings = &self.site.settings;
         let url = &settings.urls[origin];
         let OriginRequest { method, target, mut fields, body, client_info, stripped } = origin_request;
@@ -138,8 +141,7 @@ impl Origins {
         *request.method_mut() = method;
         *request.uri_mut() = target;
         *request.headers_mut() = fields;
-        interim::listen(&mut request, stripped);
-        Ok(request)
+        Ok(Outgoing { request, stripped })
     }
 
     /// One request and the head of its response. Each piece of the request's body restarts the timeout. The time counts as the
@@ -147,12 +149,12 @@ impl Origins {
     pub(super) async fn attempt(
         &self,
         origin: usize,
-        request: Request<RequestBody>,
+        Outgoing { request, stripped }: Outgoing,
         time: Duration,
     ) -> Result<Response<ResponseBody>, Failure> {
         log::counted(async {
             let progress = request.body().progress();
-            let mut response = pin!(self.clients[origin].send(request));
+            let mut response = pin!(self.clients[origin].send(request, stripped));
             loop {
                 let steps = progress.steps();
                 match tokio::time::timeout(time, &mut response).await {

@@ -9,9 +9,9 @@ use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
 
 use super::error::{Failure, ProxyError};
-use super::http2::ResponseBody;
 use super::origins::Origins;
 use super::request::OriginRequest;
+use super::response_body::ResponseBody;
 use crate::serve::listen::Held;
 
 /// The client's side of a tunnel.

@@ -4,6 +4,7 @@ mod bodies;
 mod forwarded;
 mod health_checks;
 mod upgrades;
+mod without_content;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
