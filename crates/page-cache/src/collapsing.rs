@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use eyewall::{Epoch, Writer};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use crate::pages::Pages;
 
@@ -34,7 +34,9 @@ type Running<A> = HashMap<Vec<u8>, Arc<Collapsed<A>>>;
 struct Collapsed<A> {
     /// The epoch of the volume when the request began.
     epoch: Option<Epoch>,
-    stage: watch::Sender<Stage<A>>,
+    stage: Mutex<Stage<A>>,
+    /// Notified after the stage has changed. Most requests have nobody who waits, and pay almost nothing for it.
+    landed: Notify,
 }
 
 #[derive(Debug)]
@@ -66,7 +68,7 @@ pub(crate) struct Leader<A> {
 /// A request that waits for another one.
 #[derive(Debug)]
 pub(crate) struct Waiter<A> {
-    stage: watch::Receiver<Stage<A>>,
+    request: Arc<Collapsed<A>>,
     /// Whether the answer arrived before this request began to wait. So it was not given to this request.
     pub(crate) is_late: bool,
 }
@@ -100,11 +102,11 @@ impl<A> InFlight<A> {
     pub(crate) fn join(self: &Arc<Self>, key: &[u8], epoch: Option<Epoch>) -> Joined<A> {
         let mut running = self.running();
         if let Some(request) = running.get(key).filter(|request| request.epoch == epoch) {
-            let stage = request.stage.subscribe();
-            let is_late = !matches!(*stage.borrow(), Stage::Asking);
-            return Joined::Follow(Waiter { stage, is_late });
+            let request = Arc::clone(request);
+            let is_late = !matches!(*request.stage(), Stage::Asking);
+            return Joined::Follow(Waiter { request, is_late });
         }
-        let request = Arc::new(Collapsed { epoch, stage: watch::Sender::new(Stage::Asking) });
+        let request = Arc::new(Collapsed { epoch, stage: Mutex::new(Stage::Asking), landed: Notify::new() });
         running.insert(key.to_vec(), Arc::clone(&request));
         Joined::Lead(Leader { in_flight: Arc::clone(self), key: key.to_vec(), request, held: None })
     }
@@ -121,6 +123,27 @@ impl<A> InFlight<A> {
     }
 }
 
+impl<A> Collapsed<A> {
+    fn stage(&self) -> MutexGuard<'_, Stage<A>> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn land(&self, stage: Stage<A>) {
+        *self.stage() = stage;
+        self.landed.notify_waiters();
+    }
+
+    /// `None`: the head has not arrived yet.
+    fn outcome(&self) -> Option<Outcome<A>> {
+        match &*self.stage() {
+            Stage::Asking => None,
+            Stage::Answered(answer) => Some(Outcome::Answered(Arc::clone(answer))),
+            Stage::Alone => Some(Outcome::Alone),
+            Stage::Over => Some(Outcome::Over),
+        }
+    }
+}
+
 impl<A> Leader<A> {
     /// Holds a value as long as the leader, for instance the same right across processes.
     pub(crate) fn hold(&mut self, held: impl Send + Sync + 'static) {
@@ -129,29 +152,29 @@ impl<A> Leader<A> {
 
     /// Gives the answer to the waiters, who become readers of its body.
     pub(crate) fn answered(&self, answer: &Arc<A>) {
-        self.request.stage.send_replace(Stage::Answered(Arc::clone(answer)));
+        self.request.land(Stage::Answered(Arc::clone(answer)));
     }
 
     /// Tells the others to ask for themselves.
     pub(crate) fn alone(self) {
-        self.request.stage.send_replace(Stage::Alone);
+        self.request.land(Stage::Alone);
     }
 }
 
 impl<A> Waiter<A> {
     /// Waits for the head of the answer, or for the end of the request without one.
-    pub(crate) async fn answer(mut self, deadline: Duration) -> Outcome<A> {
-        let landed = self.stage.wait_for(|stage| !matches!(stage, Stage::Asking));
-        match tokio::time::timeout(deadline, landed).await {
-            Err(_) => Outcome::Late,
-            Ok(Ok(stage)) => match &*stage {
-                Stage::Answered(answer) => Outcome::Answered(Arc::clone(answer)),
-                Stage::Alone => Outcome::Alone,
-                Stage::Asking | Stage::Over => Outcome::Over,
-            },
-            // The request has ended.
-            Ok(Err(_)) => Outcome::Over,
-        }
+    pub(crate) async fn answer(self, deadline: Duration) -> Outcome<A> {
+        let landed = async {
+            loop {
+                // It gets each notification from here on.
+                let notified = self.request.landed.notified();
+                if let Some(outcome) = self.request.outcome() {
+                    return outcome;
+                }
+                notified.await;
+            }
+        };
+        tokio::time::timeout(deadline, landed).await.unwrap_or(Outcome::Late)
     }
 }
 
@@ -190,13 +213,9 @@ impl<A> Drop for Leader<A> {
             running.remove(&self.key);
         }
         drop(running);
-        self.request.stage.send_if_modified(|stage| {
-            let was_asking = matches!(stage, Stage::Asking);
-            if was_asking {
-                *stage = Stage::Over;
-            }
-            was_asking
-        });
+        if matches!(*self.request.stage(), Stage::Asking) {
+            self.request.land(Stage::Over);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -61,7 +61,16 @@ impl Fill {
     /// the entry.
     pub(crate) async fn start<B: UpstreamBody>(self, body: B) {
         let is_short = self.length.is_some_and(|bytes| bytes <= SHORT_BYTES_MAX);
-        let mut running = Running(Some(Box::pin(self.run(body))));
+        let timed = Timed::new(body, self.settings.piece_timeout);
+        let mut incoming = Coming { body: timed, bytes: 0, length: self.length, next: None };
+        // Most short bodies come with their heads. They need no future on the heap.
+        let may_be_here = is_short && self.is_patient && self.may_store_inline(self.length.unwrap_or(u64::MAX));
+        if may_be_here && poll_fn(|context| Poll::Ready(self.take_arrived(&mut incoming, context))).await {
+            let (ending, pages) = (Ending(Arc::clone(&self.stream)), Arc::clone(&self.pages));
+            pages.store.write_inline(|| self.store_taken(incoming.bytes));
+            return ending.0.finish(End::Whole);
+        }
+        let mut running = Running(Some(Box::pin(self.run(incoming))));
         if !running.step().await && is_short {
             // Hyper reads a body only when it is polled. After one turn of the event loop, the bytes that have arrived are here.
             tokio::task::yield_now().await;
@@ -69,12 +78,27 @@ impl Fill {
         }
     }
 
-    async fn run<B: UpstreamBody>(self, body: B) {
+    /// Takes the pieces of a body that have arrived. True if that is all of it.
+    fn take_arrived<B: UpstreamBody>(&self, incoming: &mut Coming<B>, context: &mut Context<'_>) -> bool {
+        while !incoming.is_whole() {
+            let Poll::Ready(polled) = incoming.body.poll_frame(context) else { return false };
+            match incoming.found(polled) {
+                Next::Piece(piece) if incoming.bytes <= self.whole_bytes_max => {
+                    self.stream.push(piece, incoming.is_complete());
+                }
+                next => {
+                    incoming.next = Some(next);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    async fn run<B: UpstreamBody>(self, mut incoming: Coming<B>) {
         let ending = Ending(Arc::clone(&self.stream));
-        let mut incoming =
-            Coming { body: Timed::new(body, self.settings.piece_timeout), bytes: 0, length: self.length };
         let has_trailers = self.settings.place == Place::Origin;
-        loop {
+        while !incoming.is_whole() {
             let pace = if self.is_patient { Pace::Own } else { Pace::WhileRead };
             match incoming.next(&self.stream, pace).await {
                 Next::Piece(piece) => {
@@ -90,39 +114,40 @@ impl Fill {
                 Next::End(end) => return ending.0.finish(end),
             }
         }
-        let trailers = self.stream.trailers();
-        if let Some(pieces) = self.stream.pieces().filter(|_| (self.takes)(&trailers)) {
-            self.keep(incoming.bytes, pieces, trailers).await;
+        let (bytes, pages) = (incoming.bytes, Arc::clone(&self.pages));
+        if self.may_store_inline(bytes) {
+            pages.store.write_inline(|| self.store_taken(bytes));
+        } else {
+            // The thread has already logged its panic.
+            let _ = tokio::task::spawn_blocking(move || self.store_taken(bytes)).await;
         }
         ending.0.finish(End::Whole);
     }
 
-    async fn keep(self, bytes: u64, pieces: Vec<Bytes>, trailers: HeaderMap) {
-        let pages = Arc::clone(&self.pages);
-        let is_quick = bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && pages.store.allows_inline_writes();
-        let keep = move || {
-            let answer = &self.answer;
-            let head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
-            let may_be_compressed = !answer.codings.is_empty()
-                && trailers.is_empty()
-                && self.settings.compression.as_ref().is_some_and(|compression| compression.takes_length(bytes));
-            let compressible = may_be_compressed.then(|| Compressible { version: version(), codings: answer.codings });
-            let trailers = (!trailers.is_empty()).then(|| Box::new(trailers));
-            let head = Head { trailers, compressible, ..head };
-            let kept = self.pages.keep(&self.key, answer, &head, &pieces, self.mark, self.settings.lasting());
-            if let Some(kept_key) = kept.as_deref().filter(|_| self.is_new) {
-                self.pages.tell(&self.key, kept_key, answer);
-            }
-            if kept.is_none() && !self.pages.may_be_purged_since(self.mark) {
-                // The body was too large, for instance. Further requests ask for themselves, and don't wait in vain.
-                self.pages.unstorable.insert(&self.key);
-            }
-        };
-        if is_quick {
-            pages.store.write_inline(keep);
-        } else {
-            // The thread has already logged its panic.
-            let _ = tokio::task::spawn_blocking(keep).await;
+    /// Whether the thread that gets the last of so many bytes may store the body itself.
+    fn may_store_inline(&self, bytes: u64) -> bool {
+        bytes <= SHORT_BYTES_MAX && self.answer.variant.is_none() && self.pages.store.allows_inline_writes()
+    }
+
+    /// Stores a body of so many bytes, all of which were taken.
+    fn store_taken(self, bytes: u64) {
+        let trailers = self.stream.trailers();
+        let Some(pieces) = self.stream.pieces().filter(|_| (self.takes)(&trailers)) else { return };
+        let answer = &self.answer;
+        let head = Head::new(Kind::Response(answer.terms), answer.status, answer.fields.clone());
+        let may_be_compressed = !answer.codings.is_empty()
+            && trailers.is_empty()
+            && self.settings.compression.as_ref().is_some_and(|compression| compression.takes_length(bytes));
+        let compressible = may_be_compressed.then(|| Compressible { version: version(), codings: answer.codings });
+        let trailers = (!trailers.is_empty()).then(|| Box::new(trailers));
+        let head = Head { trailers, compressible, ..head };
+        let kept = self.pages.keep(&self.key, answer, &head, &pieces, self.mark, self.settings.lasting());
+        if let Some(kept_key) = kept.as_deref().filter(|_| self.is_new) {
+            self.pages.tell(&self.key, kept_key, answer);
+        }
+        if kept.is_none() && !self.pages.may_be_purged_since(self.mark) {
+            // The body was too large, for instance. Further requests ask for themselves, and don't wait in vain.
+            self.pages.unstorable.insert(&self.key);
         }
     }
 
@@ -172,6 +197,8 @@ struct Coming<B> {
     bytes: u64,
     /// The number of bytes that will arrive, if that is known.
     length: Option<u64>,
+    /// An item that came before it was wanted.
+    next: Option<Next>,
 }
 
 /// How fast a body is received.
@@ -194,6 +221,9 @@ enum Next {
 
 impl<B: UpstreamBody> Coming<B> {
     async fn next(&mut self, stream: &BodyStream, pace: Pace) -> Next {
+        if let Some(next) = self.next.take() {
+            return next;
+        }
         let next = poll_fn(|context| {
             if pace != Pace::Own && !ready!(stream.poll_room(context)) && pace == Pace::WhileRead {
                 return Poll::Ready(None);
@@ -202,9 +232,15 @@ impl<B: UpstreamBody> Coming<B> {
         });
         match next.await {
             None => Next::End(End::Broken(CutOff::new(io::ErrorKind::BrokenPipe, "all readers are gone"))),
-            Some(None) => Next::End(self.end()),
-            Some(Some(Ok(frame))) => self.frame(frame),
-            Some(Some(Err(error))) => Next::End(End::Broken(CutOff::new(kind(&error), error))),
+            Some(polled) => self.found(polled),
+        }
+    }
+
+    fn found(&mut self, polled: Option<Result<Frame<Bytes>, BoxError>>) -> Next {
+        match polled {
+            None => Next::End(self.end()),
+            Some(Ok(frame)) => self.frame(frame),
+            Some(Err(error)) => Next::End(End::Broken(CutOff::new(kind(&error), error))),
         }
     }
 
@@ -230,6 +266,11 @@ impl<B: UpstreamBody> Coming<B> {
     /// Whether the whole body is known to have arrived. A client that has the last byte has to find the body stored.
     fn is_complete(&self) -> bool {
         self.length == Some(self.bytes)
+    }
+
+    /// Whether nothing comes any more: the body knows that it has ended, and no item waits.
+    fn is_whole(&self) -> bool {
+        self.next.is_none() && self.is_complete() && self.body.body().is_end_stream()
     }
 }
 
