@@ -14,6 +14,8 @@ use sfv::{ItemSerializer, StringRef, TokenRef};
 /// The field's name.
 pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
+/// Room for a usual member.
+const MEMBER_BYTES: usize = 96;
 /// The largest number of a structured field.
 const INTEGER_MAX: i64 = 999_999_999_999_999;
 
@@ -116,14 +118,14 @@ impl CacheStatus {
 
     /// The member of the field, with the name of this cache.
     pub fn member(&self, cache: &str) -> String {
-        let mut text = String::new();
+        let mut text = String::with_capacity(MEMBER_BYTES);
         write_text(&mut text, &printable(cache.as_bytes()));
         if let Some(why) = self.forward {
             text.push_str("; fwd=");
             text.push_str(why.token());
             if let Some(status) = self.forward_status {
-                // Writing to a string can't fail.
-                let _ = write!(text, "; fwd-status={}", status.as_u16());
+                text.push_str("; fwd-status=");
+                text.push_str(status.as_str());
             }
             if self.is_stored {
                 text.push_str("; stored");

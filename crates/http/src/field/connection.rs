@@ -53,10 +53,15 @@ const FOR_ALL: [HeaderName; 24] = [
     HeaderName::from_static("x-forwarded-proto"),
 ];
 
-/// The names of the connection's fields, present or not: the known ones, and those that `Connection` names,
+/// The names of the connection's fields: the known ones that are present, and those that `Connection` names, present or not,
 /// except fields for the final recipient, such as `Host` or `Cache-Control`.
 pub fn hop_by_hop(fields: &HeaderMap) -> Vec<HeaderName> {
-    HOP_BY_HOP.into_iter().chain(named(fields)).collect()
+    // Most messages have none. To look at each of their few names costs less than to look up each known one.
+    fields.keys().filter(|name| is_hop_by_hop(name)).cloned().chain(named(fields)).collect()
+}
+
+fn is_hop_by_hop(name: &HeaderName) -> bool {
+    name.as_str().starts_with(['c', 'k', 'p', 't', 'u']) && HOP_BY_HOP.contains(name)
 }
 
 /// The names in `Connection`, except those of fields for the final recipient.
@@ -85,7 +90,7 @@ pub fn append_via(fields: &mut HeaderMap, received: Version, by: &str) {
         Version::HTTP_3 => "3.0",
         _ => "1.1",
     };
-    if let Ok(value) = HeaderValue::try_from(format!("{version} {by}")) {
+    if let Ok(value) = HeaderValue::try_from([version, " ", by].concat()) {
         fields.append(VIA, value);
     }
 }

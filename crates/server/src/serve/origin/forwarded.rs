@@ -12,6 +12,10 @@ use crate::key::Scheme;
 use crate::serve::trusted_proxies::{X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO};
 use crate::serve::unix_client::is_unix;
 
+/// Room for a usual value of `Forwarded`, and for a separator and an address.
+const FORWARDED_BYTES: usize = 96;
+const ADDRESS_BYTES: usize = 48;
+
 /// The client, as the origin may know it.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientInfo {
@@ -87,29 +91,52 @@ pub(crate) fn write(fields: &mut HeaderMap, client_info: Option<&ClientInfo>) {
 
 /// The value of `X-Forwarded-For`: the chain that a trusted proxy has reported, and the client. It may be empty.
 fn chain(client_info: &ClientInfo) -> Vec<u8> {
-    let mut text = client_info.chain.as_ref().map_or_else(Vec::new, |chain| chain.as_bytes().to_vec());
+    let reported = client_info.chain.as_ref().map_or(&[][..], HeaderValue::as_bytes);
+    let mut text = Vec::with_capacity(reported.len() + ADDRESS_BYTES);
+    text.extend(reported);
     if !is_unix(client_info.address) {
         if !text.is_empty() {
             text.extend(b", ");
         }
-        // An IPv4-mapped address of an IPv6 socket is an IPv4 address. Writing to memory can't fail.
-        let _ = write!(text, "{}", client_info.address.to_canonical());
+        // An IPv4-mapped address of an IPv6 socket is an IPv4 address.
+        push_address(&mut text, client_info.address.to_canonical());
     }
     text
 }
 
+/// Adds an address as text. For IPv4, which most clients have, it does so without the machinery of formats.
+fn push_address(text: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => {
+            let mut digits = itoa::Buffer::new();
+            for (place, octet) in address.octets().into_iter().enumerate() {
+                if place > 0 {
+                    text.push(b'.');
+                }
+                text.extend(digits.format(octet).as_bytes());
+            }
+        }
+        IpAddr::V6(address) => {
+            // Writing to memory can't fail.
+            let _ = write!(text, "{address}");
+        }
+    }
+}
+
 /// `Forwarded` (RFC 7239): the real client with its scheme and host, then the client if that is another.
 fn forwarded(client_info: &ClientInfo, host: Option<&HeaderValue>) -> Vec<u8> {
-    let node = |text: &mut Vec<u8>, address: IpAddr| {
-        // Writing to memory can't fail.
-        let _ = match address.to_canonical() {
-            // RFC 7239, section 6.2.
-            _ if is_unix(address) => text.write_all(b"unknown"),
-            IpAddr::V6(address) => write!(text, "\"[{address}]\""),
-            IpAddr::V4(address) => write!(text, "{address}"),
-        };
+    let node = |text: &mut Vec<u8>, address: IpAddr| match address.to_canonical() {
+        // RFC 7239, section 6.2.
+        _ if is_unix(address) => text.extend(b"unknown"),
+        IpAddr::V6(address) => {
+            text.extend(b"\"[");
+            push_address(text, address.into());
+            text.extend(b"]\"");
+        }
+        address @ IpAddr::V4(_) => push_address(text, address),
     };
-    let mut text = b"for=".to_vec();
+    let mut text = Vec::with_capacity(FORWARDED_BYTES);
+    text.extend(b"for=");
     node(&mut text, client_info.real_client);
     text.extend(b";proto=");
     text.extend(client_info.scheme.as_str().as_bytes());
