@@ -14,7 +14,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::file::Opened;
 use crate::fragment;
-use crate::sendable::{FilePiece, PIECE_BYTES_MAX, Sendable};
+use crate::sendable::{FilePiece, Sendable};
 use crate::store::{From, Store};
 
 /// The body of an answer, in pieces of at most a mebibyte. Pieces from the volume are its own bytes, pinned until
@@ -94,12 +94,12 @@ impl Body {
         self.drawn.as_ref().is_some_and(|drawn| drawn.sendable.is_some())
     }
 
-    /// The next piece of the file, of at most 256 KiB, in place of [`Body::poll_piece`]. `None` at the end, and if the body isn't [from a
-    /// file](Body::is_from_file). The caller sends the pieces in order.
+    /// The next piece of the file, of at most [`FilePiece::BYTES_MAX`], in place of [`Body::poll_piece`]. `None` at the end, and if the body
+    /// isn't [from a file](Body::is_from_file). The caller sends the pieces in order.
     pub fn next_file_piece(&mut self) -> Option<FilePiece> {
         let (Some(Segment::Bytes(range)), Some(drawn)) = (self.segments.front_mut(), &self.drawn) else { return None };
         let (sendable, representation) = (drawn.sendable.clone()?, Arc::clone(&drawn.opened.representation));
-        let next = range.start..range.end.min(range.start + PIECE_BYTES_MAX);
+        let next = range.start..range.end.min(range.start + FilePiece::BYTES_MAX as u64);
         range.start = next.end;
         self.drop_empty();
         Some(FilePiece::new(sendable, representation, next, self.segments.is_empty()))

@@ -66,6 +66,7 @@ mod fragment;
 mod open_files;
 mod path;
 mod path_cache;
+mod recent_probes;
 mod representation;
 mod resident;
 mod root;

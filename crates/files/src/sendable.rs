@@ -19,17 +19,20 @@ use rustix::fs::Advice;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use crate::recent_probes::RecentProbes;
 use crate::representation::Representation;
 use crate::store;
 use crate::watches;
 
-/// The maximum length of a piece. Other connections of the event loop wait while a socket takes one, and all of it is probed before each call.
-pub(crate) const PIECE_BYTES_MAX: u64 = 256 << 10;
+/// The bytes that another thread reads in before a response goes on.
+const READ_IN_BYTES: u64 = 256 << 10;
 /// From the beginning of a missing piece on, the kernel reads so many bytes ahead.
 const AHEAD_BYTES: u64 = 2 << 20;
 /// The distance of the pages that are asked whether they are in memory. The kernel reads and evicts longer stretches, and to ask
 /// for each page would take as long as sending it.
 const STEP_BYTES: u64 = 64 << 10;
+/// The most questions before one call that sends. A socket may take less than what was asked about.
+const PROBES_MAX: u32 = 4;
 /// The room of a thread that reads pages in.
 const READ_BYTES: usize = 64 << 10;
 
@@ -39,6 +42,7 @@ pub(crate) struct Sendable {
     file: Arc<File>,
     /// Whether all of its pages are in memory, as those of a heap are.
     is_in_memory: bool,
+    probes: RecentProbes,
 }
 
 impl Sendable {
@@ -47,18 +51,32 @@ impl Sendable {
         let is_in_memory = watches::is_in_memory(&**file);
         let is_told = || !matches!(probe(file, 0), Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL));
         let is_sendable = watches::is_local(&**file) && (is_in_memory || is_told());
-        is_sendable.then(|| Self { file: Arc::clone(file), is_in_memory })
+        is_sendable.then(|| Self { file: Arc::clone(file), is_in_memory, probes: RecentProbes::default() })
     }
 
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Whether sending these bytes would hardly wait for storage.
-    fn is_likely_resident(&self, range: &Range<u64>) -> bool {
-        let last = range.end.saturating_sub(1);
-        self.is_in_memory
-            || range.clone().step_by(STEP_BYTES as usize).chain([last]).all(|at| probe(&self.file, at).is_ok())
+    /// How many of these bytes, from the first one on, can be sent and would hardly wait for storage.
+    fn likely_resident_bytes(&self, range: &Range<u64>) -> u64 {
+        if self.is_in_memory {
+            return range.end - range.start;
+        }
+        let (now, mut probes_left) = (self.probes.now(), PROBES_MAX);
+        let mut at = range.start;
+        while at < range.end {
+            let step = at / STEP_BYTES;
+            if !self.probes.is_recent(step, now) {
+                if probes_left == 0 || probe(&self.file, at).is_err() {
+                    break;
+                }
+                probes_left -= 1;
+                self.probes.note(step, now);
+            }
+            at = (step + 1) * STEP_BYTES;
+        }
+        at.min(range.end) - range.start
     }
 }
 
@@ -86,8 +104,8 @@ fn read_in(file: &File, range: Range<u64>) -> io::Result<()> {
     Ok(())
 }
 
-/// A stretch of a file, to be sent from the file itself. Before each call that sends, the caller asks for [`FilePiece::poll_resident`]. It sends
-/// [`FilePiece::bytes_before_end`] by `sendfile` and calls [`FilePiece::check`], and sends the end from [`FilePiece::read_end`].
+/// A stretch of a file, to be sent from the file itself. Before each call that sends, the caller asks [`FilePiece::poll_resident`] how much it may send. It
+/// sends [`FilePiece::bytes_before_end`] of that by `sendfile` and calls [`FilePiece::check`], and sends the end from [`FilePiece::read_end`].
 #[derive(Debug)]
 pub struct FilePiece {
     sendable: Arc<Sendable>,
@@ -99,6 +117,8 @@ pub struct FilePiece {
 }
 
 impl FilePiece {
+    /// The maximum length of a piece. Other connections of the event loop wait while a socket takes one.
+    pub const BYTES_MAX: usize = 1 << 20;
     /// The room for the last bytes of a body.
     pub const END_BYTES: usize = 4096;
 
@@ -121,22 +141,26 @@ impl FilePiece {
         self.range.clone()
     }
 
-    /// Waits until its bytes are in memory, or were there just now. It needs a Tokio runtime.
+    /// Waits until its first bytes are in memory, or were there just now. Returns their number. It needs a Tokio runtime.
     ///
     /// # Errors
     /// The file can't be read.
-    pub fn poll_resident(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.reading.is_none() && self.sendable.is_likely_resident(&self.range) {
-            return Poll::Ready(Ok(()));
+    pub fn poll_resident(&mut self, context: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        if self.reading.is_none() {
+            let resident = self.sendable.likely_resident_bytes(&self.range);
+            if resident > 0 || self.range.is_empty() {
+                return Poll::Ready(Ok(resident));
+            }
         }
-        let (sendable, range) = (&self.sendable, &self.range);
+        let first = self.range.start..self.range.end.min(self.range.start + READ_IN_BYTES);
+        let count = first.end - first.start;
         let reading = self.reading.get_or_insert_with(|| {
-            let (sendable, range) = (Arc::clone(sendable), range.clone());
-            spawn_blocking(move || read_in(&sendable.file, range))
+            let sendable = Arc::clone(&self.sendable);
+            spawn_blocking(move || read_in(&sendable.file, first))
         });
         let read = ready!(Pin::new(reading).poll(context));
         self.reading = None;
-        Poll::Ready(read.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+        Poll::Ready(read.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map(|()| count))
     }
 
     /// How many of its first bytes may be sent before a check: all but the last ones of the body.
@@ -145,13 +169,15 @@ impl FilePiece {
         (self.range.end - self.range.start).saturating_sub(held_back)
     }
 
-    /// Reads the last bytes of the body, and [checks](FilePiece::check) the file after that. It doesn't wait if they are in memory.
+    /// Reads the bytes behind [`FilePiece::bytes_before_end`], and [checks](FilePiece::check) the file after that. So it also checks what was
+    /// sent before. It doesn't wait if they are in memory.
     ///
     /// # Errors
     /// As for the check.
     pub fn read_end<'a>(&self, room: &'a mut [u8; Self::END_BYTES]) -> io::Result<&'a [u8]> {
-        let bytes = room.get_mut(..(self.range.end - self.range.start) as usize).ok_or(io::ErrorKind::InvalidInput)?;
-        let read = self.file().read_exact_at(bytes, self.range.start);
+        let at = self.range.start + self.bytes_before_end();
+        let bytes = room.get_mut(..(self.range.end - at) as usize).ok_or(io::ErrorKind::InvalidInput)?;
+        let read = self.file().read_exact_at(bytes, at);
         // If the file became shorter, this says so.
         self.check()?;
         read.map(|()| &*bytes)
@@ -188,14 +214,23 @@ mod tests {
         let Some(sendable) = Sendable::of(&file) else { return };
         for range in [0..1, 0..3 * STEP_BYTES + 5, STEP_BYTES + 1..2 * STEP_BYTES] {
             read_in(&file, range.clone()).unwrap();
-            assert!(sendable.is_likely_resident(&range), "{range:?}");
+            assert_eq!(sendable.likely_resident_bytes(&range), range.end - range.start, "{range:?}");
         }
+    }
+
+    #[test]
+    fn a_call_asks_about_few_steps_and_the_next_one_about_others() {
+        let file = file(10 * STEP_BYTES);
+        let Some(sendable) = Sendable::of(&file).filter(|sendable| !sendable.is_in_memory) else { return };
+        read_in(&file, 0..10 * STEP_BYTES).unwrap();
+        let resident = || sendable.likely_resident_bytes(&(5..10 * STEP_BYTES)) + 5;
+        assert_eq!([resident(), resident(), resident()], [4, 8, 10].map(|steps| steps * STEP_BYTES));
     }
 
     #[test]
     fn a_file_that_became_shorter_is_read_as_far_as_it_goes() {
         let file = file(10);
-        read_in(&file, 5..PIECE_BYTES_MAX).unwrap();
+        read_in(&file, 5..READ_IN_BYTES).unwrap();
     }
 
     #[test]

@@ -16,7 +16,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -29,11 +29,8 @@ use rustix::net::SendFlags;
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
-/// The most bytes of a stand-in: those of a piece.
-const STAND_IN_BYTES: usize = 256 << 10;
-
-/// It takes addresses, and no memory, since nobody touches it.
-static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; STAND_IN_BYTES].into_boxed_slice());
+/// As long as the longest piece. It takes addresses, and no memory, since nobody touches it.
+static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; FilePiece::BYTES_MAX].into_boxed_slice());
 
 /// The pieces of files that a connection has to send.
 #[derive(Debug, Default)]
@@ -64,7 +61,8 @@ impl FileQueue {
         let Some(piece) = pieces.front_mut() else {
             return Poll::Ready(Err(io::Error::other("there is no file for the bytes of a stand-in")));
         };
-        ready!(piece.poll_resident(context))?;
+        let resident = ready!(piece.poll_resident(context))?;
+        let bytes_max = bytes_max.min(usize::try_from(resident).unwrap_or(usize::MAX));
         let sent = ready!(stream.poll_send_file(context, (head, bytes_max), piece))?;
         piece.advance(sent.saturating_sub(head.len()) as u64);
         if piece.range().is_empty() {
@@ -151,48 +149,58 @@ fn poll_when_writable(
 }
 
 fn send(socket: impl AsFd, (head, bytes_max): (&[u8], usize), piece: &FilePiece) -> io::Result<usize> {
+    let socket = socket.as_fd();
     if !head.is_empty() {
         // Head and body share a segment.
         let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
-        let sent = retry_on_intr(|| rustix::net::send(&socket, head, flags))?;
+        let sent = retry_on_intr(|| rustix::net::send(socket, head, flags))?;
         if sent < head.len() {
             return Ok(sent);
         }
     }
-    match send_piece(&socket, bytes_max, piece) {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock && !head.is_empty() => Ok(head.len()),
-        sent => sent.map(|sent| head.len() + sent),
+    let sent = send_piece(socket, bytes_max, piece);
+    if sent.as_ref().is_err_and(eyewall_files::is_changed) {
+        // The client needn't get what the kernel still has: TCP drops it, and resets the connection. Unix sockets don't.
+        let _ = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
     }
+    or_full(sent, head.len())
 }
 
 /// Sends some of a piece, which is in memory. No call gives a client the end of a file that has changed before.
-fn send_piece(socket: impl AsFd, bytes_max: usize, piece: &FilePiece) -> io::Result<usize> {
-    let sent = match usize::try_from(piece.bytes_before_end()).unwrap_or(usize::MAX) {
-        0 => send_end(&socket, bytes_max, piece),
-        count => send_before_end(&socket, count.min(bytes_max), piece),
-    };
-    if sent.as_ref().is_err_and(eyewall_files::is_changed) {
-        // The client needn't get what the kernel still has: TCP drops it, and resets the connection. Unix sockets don't.
-        let _ = rustix::net::sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
+fn send_piece(socket: BorrowedFd<'_>, bytes_max: usize, piece: &FilePiece) -> io::Result<usize> {
+    let before_end = usize::try_from(piece.bytes_before_end()).unwrap_or(usize::MAX);
+    if before_end == 0 {
+        return send_end(socket, bytes_max, piece);
     }
-    sent
+    let sent = send_file(socket, before_end.min(bytes_max), piece)?;
+    if sent < before_end || bytes_max == before_end {
+        // The kernel read the bytes during the call, so the check comes after it. If the file has ended early, the check says so, too.
+        piece.check()?;
+        return if sent == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(sent) };
+    }
+    or_full(send_end(socket, bytes_max - before_end, piece), sent)
+}
+
+/// A socket that is full after some bytes has taken these.
+fn or_full(sent: io::Result<usize>, before: usize) -> io::Result<usize> {
+    match sent {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock && before > 0 => Ok(before),
+        sent => sent.map(|sent| before + sent),
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "decision 0036: these bytes are those of a file, not of the volume")]
-fn send_before_end(socket: impl AsFd, count: usize, piece: &FilePiece) -> io::Result<usize> {
+fn send_file(socket: BorrowedFd<'_>, count: usize, piece: &FilePiece) -> io::Result<usize> {
     let mut offset = piece.range().start;
-    let sent = retry_on_intr(|| rustix::fs::sendfile(&socket, piece.file(), Some(&mut offset), count))?;
-    // The kernel read it during the call, so the check comes after it. If the file has ended early, the check says so, too.
-    piece.check()?;
-    if sent == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(sent) }
+    Ok(retry_on_intr(|| rustix::fs::sendfile(socket, piece.file(), Some(&mut offset), count))?)
 }
 
-/// The last bytes of a response, without which it isn't whole.
-fn send_end(socket: impl AsFd, bytes_max: usize, piece: &FilePiece) -> io::Result<usize> {
+/// The last bytes of a response, without which it isn't whole. The check before them is also for the bytes that were sent before.
+fn send_end(socket: BorrowedFd<'_>, bytes_max: usize, piece: &FilePiece) -> io::Result<usize> {
     let mut room = [0; FilePiece::END_BYTES];
     let end = piece.read_end(&mut room)?;
     let end = &end[..end.len().min(bytes_max)];
-    Ok(retry_on_intr(|| rustix::net::send(&socket, end, SendFlags::NOSIGNAL))?)
+    Ok(retry_on_intr(|| rustix::net::send(socket, end, SendFlags::NOSIGNAL))?)
 }
 
 #[cfg(test)]
