@@ -18,7 +18,7 @@ pub enum Outcome {
     Stale = 4,
     /// The key has a negative entry.
     Negative = 5,
-    /// `verify` or `scrub` found damage.
+    /// `verify` or `scrub` found damage, or `doctor` a fault.
     Unsound = 6,
 }
 

@@ -17,6 +17,7 @@
 //! eyewall upgrade --server admin.sock             hand over to a new process
 //! eyewall fleet agent --cache site.eye --redis URL   make the volume a node of a fleet
 //! eyewall check  site.toml                        check a configuration  exit 0, or 2 if it has mistakes
+//! eyewall doctor site.toml                        what is wrong with machine, configuration and origins
 //! eyewall explain URL --server admin.sock          what would become of a request, and why
 //! eyewall advise access.log                       recommend a size for the volume
 //! eyewall completions bash                        a completion script
@@ -106,6 +107,7 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Reload(reload) => tools::reload::run(reload),
         Verb::Upgrade(upgrade) => tools::upgrade::run(upgrade),
         Verb::Check(check) => tools::check::run(check),
+        Verb::Doctor(doctor) => tools::doctor::run(cache, doctor),
         Verb::Explain(explain) => tools::explain::run(cache, explain),
         Verb::Advise(advise) => advise::run(advise),
         Verb::Completions(completions) => tools::completions::run(completions),

@@ -62,8 +62,8 @@ pub mod warnings;
 pub use config::origin_url::OriginUrl;
 pub use eyewall_tls::clock;
 pub use sandbox::SandboxError;
-pub use serve::explain;
 pub use serve::{Builder, Error, Handle, Inherited, Reloaded, Server, TlsError, Upgraded};
+pub use serve::{doctor, explain};
 
 /// The tests compile the guide's snippet.
 #[cfg(doctest)]

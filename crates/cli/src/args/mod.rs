@@ -23,12 +23,12 @@ pub use agent::Agent;
 pub use entry::{Get, List, Put, PutBeside, Remove, SortBy};
 pub use explain::Explain;
 pub use operate::{Create, Export, Import, Map, Purge, Resize, Scrub, ServerPlace, Stat, Top, Upkeep, Verify};
-pub use serve::{Check, LogForm, RunningServer, Serve};
+pub use serve::{Check, Doctor, LogForm, RunningServer, Serve};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, or a hit, also if the reader of the output closed it; 1 the key is absent; 2 the command line or the \
 configuration is wrong, or a file is not a log; 3 the command failed (standard error says why); 4 the value is stale; 5 the key has a \
-negative entry; 6 verify or scrub found damage. Ctrl-C kills a tool, which shells show as 130; the server and `top` shut down \
+negative entry; 6 verify or scrub found damage, or doctor a fault. Ctrl-C kills a tool, which shells show as 130; the server and `top` shut down \
 cleanly, with 0.
 
 Eyewall uses colours on terminals only; NO_COLOR=1 turns them off.";
@@ -103,6 +103,9 @@ pub enum Verb {
     /// Check a configuration file of the server, and show its effect; exit 2 if it has mistakes
     #[command(after_help = serve::CHECK_AFTER_HELP)]
     Check(Check),
+    /// Examine this machine, a configuration and its origins, and say what to change; exit 6 if there is a fault
+    #[command(after_help = serve::DOCTOR_AFTER_HELP)]
+    Doctor(Doctor),
     /// Say what would become of a request, and why: its site, key and rules, what is stored, how fresh it is
     #[command(after_help = explain::EXPLAIN_AFTER_HELP)]
     Explain(Explain),

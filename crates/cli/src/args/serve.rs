@@ -49,6 +49,12 @@ server can't reach the purge log, it knows only about itself.
 With peers, a line for each says whether this server asks it for responses, and if not, why. With a second level, a line has its \
 state: whether misses ask it, and how many of them it answered.";
 
+pub(super) const DOCTOR_AFTER_HELP: &str = "\
+It looks at the kernel, the limits of this process, memory, the clock, the place for the volume, and the configuration. It asks each \
+origin for its front page, and says whether the server would store it. It changes nothing.
+
+Run it as the user of the server. The limits are those of your shell: a unit of systemd has its own.";
+
 pub(super) const UPGRADE_AFTER_HELP: &str = "\
 The running process starts the program that now has its path, with the same command line. The new process gets the listening \
 sockets, reads the configuration, and works on the same volume. When it accepts connections, the old one accepts no more, \
@@ -181,6 +187,16 @@ pub struct RunningServer {
     /// The file with the token, which a server at a port requires
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// Write one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `eyewall doctor`
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// The configuration file, in TOML
+    pub file: PathBuf,
     /// Write one JSON object
     #[arg(long)]
     pub json: bool,

@@ -6,6 +6,7 @@ pub(crate) mod check;
 mod check_limits;
 pub(crate) mod completions;
 pub(crate) mod create;
+pub(crate) mod doctor;
 mod entry;
 pub(crate) mod explain;
 pub(crate) mod export;

@@ -23,6 +23,7 @@ mod counted_once;
 mod dead_origin;
 mod demo;
 mod descriptors;
+mod doctor;
 mod error_pages;
 mod explained;
 mod fast_path;

@@ -16,6 +16,7 @@
 //! fleet/      a thread that follows the purge log of other servers
 //! peers/      responses of other servers, and for them
 //! upkeep      a thread for the upkeep of the volume
+//! doctor/     what is wrong with a machine, a configuration and its origins
 //! explain/    what would become of a request, and why
 //! admin/      purges, explanations and status, for operators
 //! ```
@@ -34,6 +35,7 @@ mod admission;
 mod arrival;
 mod body;
 mod date;
+pub mod doctor;
 mod error;
 mod error_pages;
 pub mod explain;

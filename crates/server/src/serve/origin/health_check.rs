@@ -1,14 +1,16 @@
-//! Active health checks: requests to origins without a client.
+//! Requests to origins without a client: active health checks, and probes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, Method, Response, Uri};
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::forwarded::ClientInfo;
 use super::health::HealthCheck;
 use super::origins::Origins;
 use super::request::{OriginRequest, RequestBody};
+use super::response_body::ResponseBody;
 
 impl Origins {
     /// Checks all origins in a task, until the site is retired. One worker does it, and all share the results.
@@ -44,6 +46,26 @@ impl Origins {
             running.push(Box::pin(self.check_one(origin, check, &target)));
         }
         join_all(running).await;
+    }
+
+    /// Asks one origin for a page, whatever is known of its health. An error is a text for people.
+    pub(crate) async fn probe(
+        &self,
+        origin: usize,
+        target: &Uri,
+        client: &ClientInfo,
+    ) -> Result<Response<ResponseBody>, String> {
+        let (fields, body) = (HeaderMap::new(), RequestBody::empty());
+        let origin_request = OriginRequest {
+            method: Method::GET,
+            target,
+            fields,
+            body,
+            client_info: Some(client),
+            stripped: Vec::new(),
+        };
+        let request = self.request(origin, origin_request).map_err(|failure| failure.reason)?;
+        self.attempt(origin, request, self.timeouts().head).await.map_err(|failure| failure.reason)
     }
 
     async fn check_one(&self, origin: usize, check: &HealthCheck, target: &Uri) {

@@ -191,7 +191,7 @@ impl Upstream for Inbound {
 }
 
 /// Removes the fields of the connection, and adds a date.
-pub(super) fn receive<B>(response: &mut Response<B>) {
+pub(crate) fn receive<B>(response: &mut Response<B>) {
     let mut fields = std::mem::take(response.headers_mut());
     framing::note_coding(&fields, response.extensions_mut());
     connection::drop_hop_by_hop(&mut fields);

@@ -47,6 +47,7 @@ use super::{NAME, reply, tls};
 use crate::key::CacheKey;
 use crate::sites::Site;
 use inbound::Inbound;
+pub(crate) use inbound::receive;
 pub(crate) use policy::with as policy_with;
 
 /// The origins of a site behind the volume, as one worker has them.
