@@ -177,7 +177,9 @@ packages: ## as root: install the Debian packages of the tests; ARGS=bench for t
 	@scripts/packages --install $(or $(ARGS),$(PACKAGES))
 
 .PHONY: tools
-tools: ## build cargo-deny, cbindgen and mdbook for make lint, and with Go Pebble for tests of certificates, into ~/.cache/eyewall/tools; ARGS=cargo-fuzz for make soak
+tools: ## build cargo-deny, cbindgen and mdbook for make lint, with Go Pebble for tests of certificates, and promtool for tests of metrics, into ~/.cache/eyewall/tools; ARGS=cargo-fuzz for make soak
 	@scripts/tool --build $(or $(ARGS),cargo-deny cbindgen mdbook)
 	@if [ -n "$(ARGS)" ]; then :; elif [ -n "$(CI)" ] || command -v go >/dev/null; then scripts/tool --build pebble; \
 	    else echo "make tools: skipped: pebble, which Go builds"; fi
+	@if [ -n "$(ARGS)" ]; then :; elif [ -n "$(CI)" ] || command -v apt-get >/dev/null; then scripts/tool --build promtool; \
+	    else echo "make tools: skipped: promtool, which Debian has"; fi

@@ -138,6 +138,9 @@ fn announce(server: &Server) {
     if let Some(admin) = server.admin() {
         let _ = writeln!(text, "admin        {admin}");
     }
+    if let Some(address) = server.metrics() {
+        let _ = writeln!(text, "metrics      http://{address}/metrics");
+    }
     if let Some(sandbox) = server.sandbox() {
         let _ = writeln!(text, "sandbox      {sandbox}");
     }

@@ -43,6 +43,14 @@ impl Site {
     }
 }
 
+impl Site {
+    /// The name of the site for operators: the first of its hosts that is a name, or the first one. No two sites have the same.
+    pub(crate) fn label(&self) -> String {
+        let first = || self.settings.hosts.first().map(|host| host.get_ref().to_string());
+        self.name().map(str::to_owned).or_else(first).unwrap_or_default()
+    }
+}
+
 /// Leaves out what may differ from machine to machine: the ways to the origin, folders, certificates and limits.
 fn hash_of(settings: &site::Site) -> [u8; 32] {
     let (origins, limits) = (Vec::new(), site::Site::default().limits);

@@ -36,7 +36,7 @@ pub(super) const RELOAD_AFTER_HELP: &str = "\
 The server reads its configuration file again and checks it. If the file has mistakes, nothing changes, and `reload` reports \
 them. Otherwise new requests have the new configuration, and requests in flight keep the old one. No request fails.
 
-Changes of [cache], and of `workers`, `socket_mode`, `admin` and `access_log` of [server], need `eyewall upgrade` or a restart. \
+Changes of [cache], and of `workers`, `socket_mode`, `admin`, `metrics_listen` and `access_log` of [server], need `eyewall upgrade` or a restart. \
 A change of `sandbox` needs a restart. `reload` names those that differ.
 
 SIGHUP to the server does the same; its log says how it ended.";

@@ -78,6 +78,34 @@ fn in_words(config: &Config) -> String {
     paper.text
 }
 
+/// The log, the administration, the metrics and the sandbox.
+fn of_operators(paper: &mut Paper, server: &Server) {
+    if let Some(log) = &server.access_log {
+        let log = log.get_ref();
+        let format = match log.format {
+            LogFormat::Combined => "combined",
+            LogFormat::Json => "JSON",
+        };
+        let place =
+            if log.path.as_os_str() == "-" { "standard output".to_owned() } else { log.path.display().to_string() };
+        paper.line("log", &format!("{place}, {format}"));
+    }
+    if let Some(admin) = &server.admin {
+        let admin = admin.get_ref();
+        let socket = admin.socket.as_ref().map(|path| path.get_ref().display().to_string());
+        let listen = admin.listen.as_ref().map(|address| format!("http://{}, with a token", address.get_ref()));
+        paper.line("admin", &list(socket.into_iter().chain(listen)));
+    }
+    if let Some(address) = &server.metrics_listen {
+        paper.line("metrics", &format!("http://{}/metrics", address.get_ref()));
+    }
+    match server.sandbox {
+        Sandbox::Off => {}
+        Sandbox::On => paper.line("sandbox", "as much of Landlock and seccomp as the kernel supports"),
+        Sandbox::Strict => paper.line("sandbox", "Landlock and seccomp, or the server doesn't start"),
+    }
+}
+
 fn server(paper: &mut Paper, config: &Config) {
     let server = &config.server;
     paper.title("server");
@@ -115,27 +143,7 @@ fn server(paper: &mut Paper, config: &Config) {
     if let Some(limits) = check_limits::of_server(&server.limits) {
         paper.line("clients", &limits);
     }
-    if let Some(log) = &server.access_log {
-        let log = log.get_ref();
-        let format = match log.format {
-            LogFormat::Combined => "combined",
-            LogFormat::Json => "JSON",
-        };
-        let place =
-            if log.path.as_os_str() == "-" { "standard output".to_owned() } else { log.path.display().to_string() };
-        paper.line("log", &format!("{place}, {format}"));
-    }
-    if let Some(admin) = &server.admin {
-        let admin = admin.get_ref();
-        let socket = admin.socket.as_ref().map(|path| path.get_ref().display().to_string());
-        let listen = admin.listen.as_ref().map(|address| format!("http://{}, with a token", address.get_ref()));
-        paper.line("admin", &list(socket.into_iter().chain(listen)));
-    }
-    match server.sandbox {
-        Sandbox::Off => {}
-        Sandbox::On => paper.line("sandbox", "as much of Landlock and seccomp as the kernel supports"),
-        Sandbox::Strict => paper.line("sandbox", "Landlock and seccomp, or the server doesn't start"),
-    }
+    of_operators(paper, server);
     if config.sites.iter().any(|site| site.tls.is_some()) {
         https_state(paper, server);
     }

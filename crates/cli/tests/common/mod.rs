@@ -13,6 +13,7 @@ pub(crate) mod http2;
 pub(crate) mod http2_origin;
 pub(crate) mod https;
 pub(crate) mod load;
+pub(crate) mod metrics;
 #[path = "../../../server/tests/common/origin.rs"]
 pub(crate) mod origin;
 pub(crate) mod redis;

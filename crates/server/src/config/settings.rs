@@ -85,6 +85,12 @@ pub struct Server {
     pub limits: Limits,
     /// The administration. Without it, there is none.
     pub admin: Option<Spanned<Admin>>,
+    /// The address for [metrics](operations/monitoring.md#metrics). Everyone who can reach it may read them. Without it, only the administration has them.
+    ///
+    /// Default: none
+    ///
+    /// Example: `"127.0.0.1:9145"`
+    pub metrics_listen: Option<Spanned<SocketAddr>>,
     /// Networks whose clients may send `PURGE` without a token.
     ///
     /// Example: `["192.0.2.7", "10.0.0.0/8"]`
@@ -145,6 +151,7 @@ impl Default for Server {
             access_log: None,
             limits: Limits::default(),
             admin: None,
+            metrics_listen: None,
             purge_from: Vec::new(),
             purge_token_file: None,
             tls: None,

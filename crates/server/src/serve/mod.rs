@@ -18,9 +18,9 @@
 //! upkeep      a thread for the upkeep of the volume
 //! doctor/     what is wrong with a machine, a configuration and its origins
 //! explain/    what would become of a request, and why
-//! admin/      purges, explanations and status, for operators
+//! admin/      purges, explanations, status and metrics, for operators
 //! ```
-//! `log/` writes a line for each request, when its response has left. `eyewall-http` decides what may be stored and reused.
+//! `log/` writes a line for each request, when its response has left, and `metrics/` counts them; `outcome` says what the cache did. `eyewall-http` decides what may be stored and reused.
 //!
 //! A stored body is sent from its pinned entry: [`bytes::Bytes::from_owner`] over an [`eyewall::OwnedHit`], from which the
 //! kernel copies when it is written to the socket. It never goes by `sendfile`, because the kernel would read those pages after the
@@ -46,7 +46,9 @@ mod handle;
 mod interim;
 mod listen;
 mod log;
+mod metrics;
 mod origin;
+mod outcome;
 mod peers;
 mod proxy;
 mod purge;
@@ -58,6 +60,7 @@ mod server;
 mod service;
 mod shared;
 mod simple_request;
+mod small_http;
 mod stop;
 mod supervisor;
 mod tls;

@@ -32,8 +32,16 @@ use crate::serve::error::Error;
 pub(crate) type Source = Box<dyn Fn() -> Result<Config, Vec<Problem>> + Send + Sync>;
 
 /// The settings that need another process. A name without a dot is a whole table.
-const FIXED: [&str; 7] =
-    ["cache", "fleet", "server.workers", "server.socket_mode", "server.admin", "server.access_log", "server.sandbox"];
+const FIXED: [&str; 8] = [
+    "cache",
+    "fleet",
+    "server.workers",
+    "server.socket_mode",
+    "server.admin",
+    "server.metrics_listen",
+    "server.access_log",
+    "server.sandbox",
+];
 
 /// What a reload has done.
 #[derive(Debug, Clone, Serialize)]
@@ -169,6 +177,7 @@ fn keep_fixed(running: &Config, wanted: &mut Config) -> Vec<String> {
     wanted.server.workers = running.server.workers;
     wanted.server.socket_mode = running.server.socket_mode;
     wanted.server.admin.clone_from(&running.server.admin);
+    wanted.server.metrics_listen.clone_from(&running.server.metrics_listen);
     wanted.server.access_log.clone_from(&running.server.access_log);
     wanted.server.sandbox = running.server.sandbox;
     let mut changed = Vec::new();

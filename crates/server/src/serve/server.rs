@@ -15,13 +15,14 @@ use super::error::Error;
 use super::handle::Handle;
 use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers, https_port};
 use super::log::Log;
+use super::metrics::Door;
 use super::peers::{Peers, PeersThreads};
 use super::reload::{Reloaded, Reloader, Source};
 use super::sandbox;
 use super::second_level::{Level, LevelThreads};
 use super::shared::Shared;
 use super::supervisor::Supervisor;
-use super::upgrade::{Inherited, Successor, Upgrader};
+use super::upgrade::{Inherited, InheritedAdmin, Successor, Upgrader};
 use super::upkeep::Upkeep;
 use super::volume;
 use crate::config::{self, Config, Problem};
@@ -49,6 +50,7 @@ pub struct Server {
     reloader: Arc<Reloader>,
     cache: Cache,
     admin: Option<String>,
+    metrics: Option<SocketAddr>,
     handle: Handle,
     /// In the order in which they end: connections, those of peers, the fleet, the second level, the volume's upkeep, and the log after its last line.
     listening: Listening,
@@ -162,6 +164,7 @@ impl Builder {
 
     /// Also returns whether it has the administration's socket of the process before.
     fn start_with(self, inherited: Option<&mut Inherited>, supervisor: Supervisor) -> Result<(Server, bool), Error> {
+        let is_successor = inherited.is_some();
         let config = match self.config {
             Some(config) => config,
             // This is an error: a configuration needs a site, which has no default.
@@ -203,11 +206,9 @@ impl Builder {
         let handle = Handle::new();
         let reloader = Arc::new(Reloader::new(shared, workers, self.source, supervisor));
         let upgrader = Arc::new(Upgrader::new(Arc::clone(&reloader), cache.clone(), self.successor, handle.clone()));
-        let bind = |settings: &Spanned<_>| Admin::bind(settings.get_ref(), &upgrader, &cache, inherited_admin);
-        let admin = server.admin.as_ref().map(bind).transpose()?;
+        let (admin, metrics) = bind_for_operators(server, &upgrader, &cache, (is_successor, inherited_admin))?;
         let has_admin = admin.as_ref().is_some_and(Admin::is_inherited);
-        upgrader.set_admin(admin.as_ref().map(Admin::socket).transpose().map_err(Error::Start)?);
-        let place = admin.as_ref().map(Admin::place);
+        let (place, metrics_address) = (admin.as_ref().map(Admin::place), metrics.as_ref().map(Door::address));
         let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
         let lines = log.as_ref().map(Log::lines);
         let follow = |(settings, fleet): (&Spanned<_>, _)| {
@@ -215,13 +216,14 @@ impl Builder {
         };
         let fleet = config.fleet.as_ref().zip(fleet).map(follow).transpose()?;
         let stop_peers = PeersThreads::start(peers_threads.as_mut(), peers.as_ref(), &reloader)?;
-        let upkeep = Upkeep::start(store, config.cache.scrub.0)?;
+        let upkeep = Upkeep::start(store, config.cache.scrub.0, Arc::clone(&reloader.shared().metrics))?;
         let stops = (&handle, self.handles_signals, stop_peers);
-        let listening = Listening::start(beginnings, &upgrader, admin, lines.as_ref(), stops)?;
+        let listening = Listening::start(beginnings, &upgrader, (admin, metrics), lines.as_ref(), stops)?;
         upgrader.own_files();
         config.log_warnings();
         let server = Server {
             admin: place,
+            metrics: metrics_address,
             cache: programs,
             handle,
             listening,
@@ -269,6 +271,11 @@ impl Server {
     /// The place of its administration: the path of a socket, or a URL.
     pub fn admin(&self) -> Option<&str> {
         self.admin.as_deref()
+    }
+
+    /// The address for metrics (`metrics_listen`), with the real port.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics
     }
 
     /// The restrictions of this process by its sandbox; `None` without one.
@@ -342,6 +349,20 @@ impl std::fmt::Debug for Server {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Server").field("addresses", &self.addresses()).finish_non_exhaustive()
     }
+}
+
+/// Binds the administration and the address for metrics. `is_successor` says whether another process of this server may have the latter.
+fn bind_for_operators(
+    server: &config::Server,
+    upgrader: &Arc<Upgrader>,
+    cache: &Cache,
+    (is_successor, inherited): (bool, Option<InheritedAdmin>),
+) -> Result<(Option<Admin>, Option<Door>), Error> {
+    let bind = |settings: &Spanned<_>| Admin::bind(settings.get_ref(), upgrader, cache, inherited);
+    let admin = server.admin.as_ref().map(bind).transpose()?;
+    upgrader.set_admin(admin.as_ref().map(Admin::socket).transpose().map_err(Error::Start)?);
+    let bind = |address: &Spanned<_>| Door::bind(*address.get_ref(), is_successor, &upgrader.reloader);
+    Ok((admin, server.metrics_listen.as_ref().map(bind).transpose()?))
 }
 
 fn processors() -> usize {

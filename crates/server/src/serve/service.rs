@@ -22,7 +22,7 @@ use super::simple_request::SimpleRequest;
 use super::tls::{Tls, policy};
 use super::trusted_proxies::Forwarded;
 use super::unix_client::is_unix;
-use super::{error_pages, fields, log, purge, reply};
+use super::{error_pages, fields, outcome, purge, reply};
 use crate::config::names::Network;
 use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
 use crate::sites::{Site, Sites};
@@ -151,9 +151,14 @@ impl Service {
         is_from_trusted_proxy || policy::is_directed(arrival, site, certificate_groups, by_host)
     }
 
-    /// Answers a request of this connection. Its extensions have the fields of a trusted proxy about its client.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, arrival: &Arrival) -> Response<Body> {
-        let client = arrival.client;
+    /// Answers a request of this connection. Its extensions have the fields of a trusted proxy about its client. `site` gets the number of
+    /// its site, once that is known.
+    pub(crate) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        arrival: &Arrival,
+        site: &mut Option<usize>,
+    ) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         // Before the limits: an authority asks from addresses that nobody knows before.
         if let Some(tls) = self.shared.tls.as_ref().filter(|_| arrival.scheme == Scheme::Http)
@@ -163,7 +168,7 @@ impl Service {
             return answer;
         }
         let forwarded = parts.extensions.get::<Forwarded>();
-        let real_client = forwarded.map_or(client, |forwarded| forwarded.real_client.address);
+        let real_client = forwarded.map_or(arrival.client, |forwarded| forwarded.real_client.address);
         if let Some(Err(refusal)) = self.shared.admission.as_ref().map(|admission| admission.admit(real_client)) {
             return refusal.response();
         }
@@ -174,7 +179,7 @@ impl Service {
             return reply::response(StatusCode::NO_CONTENT, HeaderMap::new(), Body::empty());
         }
         if purge::method::is_purge(&parts.method) {
-            return purge::method::answer(&self.shared, &parts, client).await;
+            return purge::method::answer(&self.shared, &parts, arrival.client).await;
         }
         // The token is for this server: a request must not reveal it to the origin by mistake.
         if self.shared.purge_token.as_ref().is_some_and(|token| token.is_shown_by(&parts.headers)) {
@@ -192,6 +197,7 @@ impl Service {
         else {
             return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
         };
+        *site = Some(number);
         if let Some(Err(refusal)) = shared_site.admission.as_ref().map(|admission| admission.admit(real_client)) {
             return refusal.response();
         }
@@ -227,7 +233,7 @@ pub(crate) struct Route {
     written: Box<[u8]>,
     host: RequestHost,
     /// The number of its site.
-    site: usize,
+    pub(crate) site: usize,
 }
 
 impl Route {
@@ -284,7 +290,7 @@ impl Handlers {
             response = error_pages::with_page(response, page);
         }
         self.tell_hsts(scheme, &mut response);
-        log::note_cache_status(&mut response);
+        outcome::note(&mut response);
         decision.rewrite_response(&mut response);
         response
     }

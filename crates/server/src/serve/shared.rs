@@ -20,6 +20,7 @@ use toml::Spanned;
 use super::admission::Admission;
 use super::error::Error;
 use super::files::{self, Files};
+use super::metrics::Metrics;
 use super::origin::{OriginSite, Settings};
 use super::peers::Peers;
 use super::second_level::Level;
@@ -61,6 +62,9 @@ pub(crate) struct Shared {
     pub(crate) peers: Option<Arc<Peers>>,
     /// The second level, if there is one.
     pub(crate) second_level: Option<Arc<Level>>,
+    pub(crate) cache: Cache,
+    /// The counters. The same ones for all configurations of a server.
+    pub(crate) metrics: Arc<Metrics>,
     /// The clock of certificates and of the keys of session tickets.
     clock: Arc<dyn Clock>,
 }
@@ -70,6 +74,7 @@ struct Before<'a> {
     /// Those whose origins no site has taken over.
     sites: Vec<&'a SharedSite>,
     all: &'a [SharedSite],
+    metrics: &'a Metrics,
     /// The first hosts of the sites that there are from now on.
     kept: HashSet<Option<&'a HostPattern>>,
 }
@@ -89,8 +94,8 @@ impl Shared {
     /// [`Error::Root`], if a folder can't be served, [`Error::Tls`], and [`Error::TokenFile`].
     pub(crate) fn new(config: Config, cache: &Cache, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let store = Arc::new(Store::new(cache.clone()));
-        let (files, pages) = (FileCache::new(cache.clone()), Arc::new(Pages::new(store, None)));
-        Self::with(config, files, pages, clock, (None, &[]))
+        let pages = Arc::new(Pages::new(store, None));
+        Self::with(config, cache, FileCache::new(cache.clone()), pages, clock, (Arc::default(), None, &[]))
     }
 
     /// The state by another configuration. Origins whose settings are the same are the same ones, with their health. Others take
@@ -100,22 +105,25 @@ impl Shared {
     /// As [`Shared::new`].
     pub(crate) fn renewed(&self, config: Config) -> Result<Self, Error> {
         let (files, pages, clock) = (self.files.clone(), Arc::clone(&self.pages), Arc::clone(&self.clock));
-        let shared = Self::with(config, files, pages, clock, (self.admission.as_ref(), &self.sites))?;
+        let known = (Arc::clone(&self.metrics), self.admission.as_ref(), &self.sites[..]);
+        let shared = Self::with(config, &self.cache, files, pages, clock, known)?;
         let (fleet, peers, second_level) = (self.fleet.clone(), self.peers.clone(), self.second_level.clone());
         Ok(Self { fleet, peers, second_level, ..shared })
     }
 
     fn with(
         config: Config,
+        cache: &Cache,
         files: FileCache,
         pages: Arc<Pages>,
         clock: Arc<dyn Clock>,
-        (admission, known_sites): (Option<&Admission>, &[SharedSite]),
+        (metrics, admission, known_sites): (Arc<Metrics>, Option<&Admission>, &[SharedSite]),
     ) -> Result<Self, Error> {
         let by_host = Sites::of(&config.sites);
         let mut before = Before {
             sites: known_sites.iter().collect(),
             all: known_sites,
+            metrics: &metrics,
             kept: by_host.iter().map(|site| first_host(&site.settings)).collect(),
         };
         let renewed = |site| SharedSite::new(site, &files, &mut before);
@@ -141,6 +149,8 @@ impl Shared {
             fleet: None,
             peers: None,
             second_level: None,
+            cache: cache.clone(),
+            metrics,
             clock,
         })
     }
@@ -161,8 +171,11 @@ impl Shared {
 
     /// Ends what only this configuration does by itself, now that `next` is in force.
     pub(crate) fn retire(&self, next: &Self) {
-        for origins in next.sites.iter().filter_map(|site| site.origins.as_ref()) {
+        for SharedSite { site, origins, .. } in &next.sites {
+            let Some(origins) = origins else { continue };
             origins.begin();
+            // They may be those of a site with another name.
+            origins.count_for(&site.label(), &next.metrics);
         }
         for origins in self.sites.iter().filter_map(|site| site.origins.as_ref()) {
             let mut kept = next.sites.iter().filter_map(|site| site.origins.as_ref());
@@ -195,7 +208,7 @@ impl SharedSite {
         let same = |known: &&Self| first_host(&known.site.settings) == first_host(&site.settings);
         let same = before.all.iter().find(same);
         let same_origins = same.and_then(|known| known.origins.as_deref());
-        let origins = (!site.settings.origins.is_empty()).then(|| origins(&site.settings, before, same_origins));
+        let origins = (!site.settings.origins.is_empty()).then(|| origins(site, before, same_origins));
         let fetches_pages = AtomicBool::new(false);
         let admission = Admission::of_site(&site.settings.limits, same.and_then(|known| known.admission.as_ref()));
         Ok(Self { site: Arc::clone(site), files, origins: origins.transpose()?, fetches_pages, admission })
@@ -217,15 +230,12 @@ fn open(root: &Path, site: &site::Site, cache: &FileCache, before: &[&SharedSite
     Files::open(root, cache, options).map(Arc::new).map_err(failed)
 }
 
-fn origins(
-    site: &site::Site,
-    before: &mut Before<'_>,
-    same_site: Option<&OriginSite>,
-) -> Result<Arc<OriginSite>, Error> {
+fn origins(named: &Site, before: &mut Before<'_>, same_site: Option<&OriginSite>) -> Result<Arc<OriginSite>, Error> {
+    let site = &named.settings;
     // The file of certificates may have changed.
     let reads_files = site.origin_settings().tls.is_some_and(|tls| tls.get_ref().ca_file.is_some());
     let asked = asked_origins(site);
-    let Before { sites, kept, .. } = before;
+    let Before { sites, kept, metrics, .. } = before;
     let is_same = |known: &&SharedSite| {
         let (host, settings) = (first_host(&known.site.settings), &known.site.settings);
         // A site that stays keeps its own: with other limits, its requests would count for both.
@@ -236,6 +246,7 @@ fn origins(
         return Ok(origins);
     }
     let origins = OriginSite::new(Settings::of(site), same_site).map_err(Error::Tls)?;
+    origins.count_for(&named.label(), metrics);
     for known in sites.iter().filter_map(|before| before.origins.as_ref()) {
         origins.take_over(known);
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use eyewall::{Scrub, ScrubTurn};
 
 use super::error::Error;
+use super::metrics::Metrics;
 use eyewall_page_cache::store::Store;
 
 /// How often the thread checks the header.
@@ -39,11 +40,11 @@ enum Order {
 }
 
 impl Upkeep {
-    /// `scrub` is the time of a pass; zero turns scrubbing off.
+    /// `scrub` is the time of a pass; zero turns scrubbing off. `metrics` counts what passes do.
     ///
     /// # Errors
     /// [`Error::Start`], if the system gives no thread.
-    pub(crate) fn start(store: Arc<Store>, scrub: Duration) -> Result<Self, Error> {
+    pub(crate) fn start(store: Arc<Store>, scrub: Duration, metrics: Arc<Metrics>) -> Result<Self, Error> {
         let ((stop, stopped), (sweeps, orders)) = (channel(), channel());
         let wanted = sweeps.clone();
         store.tell_of_many_purges(move || {
@@ -52,7 +53,7 @@ impl Upkeep {
         });
         let mut upkeep = Self { stop: Some(stop), sweeps, is_over: Arc::default(), threads: Vec::new() };
         let (swept, is_over) = (Arc::clone(&store), Arc::clone(&upkeep.is_over));
-        upkeep.spawn("upkeep", move || run(&store, scrub, &stopped))?;
+        upkeep.spawn("upkeep", move || run(&store, scrub, &metrics, &stopped))?;
         upkeep.spawn("sweep", move || sweep(&swept, &orders, &is_over))?;
         Ok(upkeep)
     }
@@ -76,7 +77,7 @@ impl Drop for Upkeep {
     }
 }
 
-fn run(store: &Store, scrub: Duration, stopped: &Receiver<()>) {
+fn run(store: &Store, scrub: Duration, metrics: &Metrics, stopped: &Receiver<()>) {
     let mut scrubber = (!scrub.is_zero()).then(|| Scrubber { period: scrub, pass: None });
     let (mut look, mut step) = (Instant::now(), Instant::now());
     // A failed volume stays failed.
@@ -89,7 +90,7 @@ fn run(store: &Store, scrub: Duration, stopped: &Receiver<()>) {
         let mut next = look;
         if let Some(scrubber) = &mut scrubber {
             if Instant::now() >= step {
-                step = scrubber.step(store);
+                step = scrubber.step(store, metrics);
             }
             next = look.min(step);
         }
@@ -129,7 +130,7 @@ struct Pass {
 
 impl Scrubber {
     /// Does a step, and returns the time of the next one.
-    fn step(&mut self, store: &Store) -> Instant {
+    fn step(&mut self, store: &Store, metrics: &Metrics) -> Instant {
         let now = Instant::now();
         // A finished pass is dropped first, because it holds the turn.
         if self.pass.as_ref().is_some_and(|pass| pass.scrub.progress() >= 1.0) {
@@ -140,9 +141,14 @@ impl Scrubber {
             self.pass = store.scrub_turn().map(begin);
         }
         let Some(pass) = &mut self.pass else { return now + ASK_EVERY };
-        let before = pass.scrub.found().entries_dropped;
+        let before = pass.scrub.found();
         let Some(_) = store.scrub(&mut pass.scrub) else { return now + ASK_EVERY };
-        if before == 0 && pass.scrub.found().entries_dropped > 0 {
+        let found = pass.scrub.found();
+        metrics.scrubs.count(
+            found.bytes_read.saturating_sub(before.bytes_read),
+            found.entries_dropped.saturating_sub(before.entries_dropped),
+        );
+        if before.entries_dropped == 0 && found.entries_dropped > 0 {
             tracing::warn!(
                 "dropped damaged entries of the volume; check the disk, the memory, and which programs write to the file \
                  (logged once a pass; `eyewall stat` counts them)"

@@ -19,10 +19,12 @@ use super::status::Status;
 use crate::serve::body::Body;
 use crate::serve::error::Error;
 use crate::serve::explain::{Question, explain};
+use crate::serve::metrics;
 use crate::serve::peers::PeerStatus;
 use crate::serve::purge::{PurgeRequest, purge};
 use crate::serve::reply;
 use crate::serve::shared::Shared;
+use crate::serve::small_http::Answers;
 use crate::serve::upgrade::Upgrader;
 use serde::Serialize;
 
@@ -56,6 +58,11 @@ impl Refusal {
         Self { field: Some((ALLOW, methods)), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, words) }
     }
 
+    /// The thread has logged its panic.
+    fn panicked() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the request failed; the server's log says why")
+    }
+
     fn into_response(self) -> Response<Body> {
         let mut response = reply::json(self.status, &json!({ "error": self.words }));
         let field = self.field.map(|(name, value)| (name, HeaderValue::from_static(value)));
@@ -64,16 +71,20 @@ impl Refusal {
     }
 }
 
-impl Api {
-    pub(super) fn new(upgrader: Arc<Upgrader>, cache: Cache) -> Self {
-        Self { upgrader, cache, started: Instant::now() }
-    }
+impl Answers for Api {
+    const NAME: &str = "administration";
 
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let line = (request.method().clone(), request.uri().clone());
         let response = self.answer_or_refuse(request).await.unwrap_or_else(Refusal::into_response);
         tracing::info!(method = %line.0, target = %line.1, status = response.status().as_u16(), "administration");
         response
+    }
+}
+
+impl Api {
+    pub(super) fn new(upgrader: Arc<Upgrader>, cache: Cache) -> Self {
+        Self { upgrader, cache, started: Instant::now() }
     }
 
     async fn answer_or_refuse(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
@@ -91,10 +102,13 @@ impl Api {
             ("/purge" | "/explain" | "/reload" | "/upgrade", _) => Err(Refusal::not_allowed("POST")),
             ("/status", Method::GET | Method::HEAD) => self.status(shared).await,
             ("/fleet", Method::GET | Method::HEAD) => fleet(&shared).await,
-            ("/status" | "/fleet", _) => Err(Refusal::not_allowed("GET, HEAD")),
+            ("/metrics", Method::GET | Method::HEAD) => {
+                metrics::respond(shared, &parts.headers).await.ok_or_else(Refusal::panicked)
+            }
+            ("/status" | "/fleet" | "/metrics", _) => Err(Refusal::not_allowed("GET, HEAD")),
             _ => Err(Refusal::new(
                 StatusCode::NOT_FOUND,
-                "the addresses are POST /purge, POST /explain, POST /reload, POST /upgrade, GET /status and GET /fleet",
+                "the addresses are POST /purge, POST /explain, POST /reload, POST /upgrade, GET /status, GET /fleet and GET /metrics",
             )),
         }
     }
@@ -130,10 +144,7 @@ impl Api {
         match looking.await {
             Ok(Ok(status)) => Ok(reply::json(StatusCode::OK, &status)),
             Ok(Err(error)) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
-            // The thread has logged its panic.
-            Err(_) => {
-                Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request failed; the server's log says why"))
-            }
+            Err(_) => Err(Refusal::panicked()),
         }
     }
 }

@@ -9,6 +9,7 @@
 //!     POST /reload   puts the configuration file in force that is there now
 //!     GET  /fleet    how the nodes of the fleet are doing
 //!     GET  /status   how the server and its volume are doing                                        status
+//!     GET  /metrics  the same as numbers for Prometheus                                             ../metrics
 //! ```
 //! It runs on the thread that waits for signals, so it answers even if the workers are busy. A refusal is `{"error": words}`.
 
@@ -16,24 +17,17 @@ mod api;
 mod purge_request;
 mod status;
 
-use std::convert::Infallible;
-use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::task::Context;
 
 use eyewall::Cache;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
+use super::small_http;
 use super::unix_socket::{self, SocketFile};
 use super::upgrade::{AdminPlace, AdminSocket, InheritedAdmin, Upgrader};
 use crate::config::settings;
@@ -44,12 +38,6 @@ use api::Api;
 const SOCKET_MODE: u32 = 0o600;
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 64;
-/// The most connections at once; more wait.
-const CONNECTIONS_MAX: usize = 64;
-/// The timeout for a request's head; it also ends idle connections.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long to wait after a connection could not be accepted.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The administration, bound and not yet open.
 pub(crate) struct Admin {
@@ -142,13 +130,13 @@ impl Admin {
                 tokio::spawn(async move {
                     // Dropping it removes the file.
                     let _file = file;
-                    answer(move |context| listener.poll_accept(context).map_ok(|(stream, _)| stream), api, ending)
-                        .await;
+                    let accept = move |context: &mut Context<'_>| listener.poll_accept(context);
+                    small_http::answer(move |context| accept(context).map_ok(|(stream, _)| stream), api, ending).await;
                 });
             }
             Door::Address { listener, .. } => {
                 let listener = TcpListener::from_std(listener)?;
-                tokio::spawn(answer(
+                tokio::spawn(small_http::answer(
                     move |context| listener.poll_accept(context).map_ok(|(stream, _)| stream),
                     api,
                     ending,
@@ -185,65 +173,4 @@ impl Door {
             }
         }
     }
-}
-
-/// Answers all clients.
-async fn answer<S>(
-    accept: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>,
-    api: Arc<Api>,
-    mut ending: watch::Receiver<bool>,
-) where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    // The semaphore is never closed.
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        let accepted = tokio::select! {
-            biased;
-            () = ended(&mut ending) => return,
-            accepted = poll_fn(&accept) => accepted,
-        };
-        match accepted {
-            Ok(stream) => {
-                let (api, ending) = (Arc::clone(&api), ending.clone());
-                tokio::spawn(async move {
-                    serve(stream, api, ending).await;
-                    drop(place);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "could not accept a connection to the administration");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-}
-
-async fn serve(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    api: Arc<Api>,
-    mut ending: watch::Receiver<bool>,
-) {
-    let answer = service_fn(move |request| {
-        let api = Arc::clone(&api);
-        async move { Ok::<_, Infallible>(api.answer(request).await) }
-    });
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = ended(&mut ending) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection to the administration ended early");
-    }
-}
-
-async fn ended(ending: &mut watch::Receiver<bool>) {
-    // An error means that the server is gone.
-    let _ = ending.wait_for(|ends| *ends).await;
 }

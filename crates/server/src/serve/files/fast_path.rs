@@ -24,6 +24,7 @@ impl Files {
         hsts: Option<&HeaderValue>,
         head: &mut Vec<u8>,
     ) -> Option<FastHit<'_>> {
+        let now = SystemTime::now();
         let uri: Uri = request.target.parse().ok()?;
         // The missing part is a fragment, and the full path refuses the request.
         if uri.path_and_query()?.as_str().len() != request.target.len() {
@@ -39,15 +40,15 @@ impl Files {
         if let Some(hsts) = hsts.filter(|_| request.scheme == Scheme::Https) {
             push_line(head, b"strict-transport-security", hsts.as_bytes());
         }
-        push_line_of_now(head);
+        push_date(head, now);
         head.extend_from_slice(if request.is_last { b"connection: close\r\n\r\n" } else { b"\r\n" });
-        Some(FastHit { status: StatusCode::OK, hit: file.into_hit() })
+        Some(FastHit { status: StatusCode::OK, hit: file.into_hit(), looked_up: now })
     }
 }
 
 /// Appends the field that hyper adds to its responses.
-fn push_line_of_now(head: &mut Vec<u8>) {
+fn push_date(head: &mut Vec<u8>, now: SystemTime) {
     head.extend_from_slice(b"date: ");
-    date::push_http(head, SystemTime::now());
+    date::push_http(head, now);
     head.extend_from_slice(b"\r\n");
 }

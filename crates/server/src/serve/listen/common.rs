@@ -22,6 +22,8 @@ use crate::key::Scheme;
 use crate::serve::arrival::Arrival;
 use crate::serve::body::Backlog;
 use crate::serve::log::{self, Lines, LoggedRequest};
+use crate::serve::metrics::Counters;
+use crate::serve::outcome::Outcome;
 use crate::serve::proxy::fast_path::FastHit;
 use crate::serve::service::{Route, Service};
 use crate::serve::shared::Shared;
@@ -38,6 +40,8 @@ pub(super) struct Common {
     /// What `memory` leaves for connections and requests.
     pub(super) memory: Option<MemoryShares>,
     pub(super) log: Option<Lines>,
+    /// What this worker has counted.
+    pub(super) counters: Counters,
     /// The connections of all workers.
     pub(super) connections: Arc<Connections>,
     /// The memory that responses of all workers over HTTP/2 may hold.
@@ -53,7 +57,8 @@ impl Common {
         budget: Arc<StreamBudget>,
     ) -> Self {
         let (limits, memory) = (shared.config.server.limits.clone(), shares(shared));
-        Self { generation: 0, service: Service::new(shared, None), limits, memory, log, connections, budget }
+        let (service, counters) = (Service::new(shared, None), Counters::new(shared));
+        Self { generation: 0, service, limits, memory, log, counters, connections, budget }
     }
 
     /// The same by another configuration.
@@ -64,6 +69,7 @@ impl Common {
             limits: shared.config.server.limits.clone(),
             memory: shares(shared),
             log: self.log.clone(),
+            counters: self.counters.renewed(shared),
             connections: Arc::clone(&self.connections),
             budget: Arc::clone(&self.budget),
         }
@@ -101,6 +107,7 @@ impl Common {
         } else {
             client
         };
+        let mut unanswered = self.counters.begin();
         let version = request.version();
         let scheme = request.extensions().get::<Forwarded>().map_or(arrival.scheme, |forwarded| forwarded.scheme);
         let mut entry = self
@@ -118,34 +125,37 @@ impl Common {
         let has_memory = memory.as_ref().is_none_or(Option::is_some);
         // Before the answer looks anything up.
         let loss = (arrival.scheme == Scheme::Https).then(|| LossCheck::of(self.service.store()));
-        let answering = pin!(async {
-            let refusal = if is_over {
-                Some(limits::too_many_heads())
-            } else if has_memory {
-                limits::refuse(&mut request, &self.limits)
-            } else {
-                Some(limits::no_memory())
-            };
-            match refusal {
-                None => self.service.answer(request, arrival).await,
-                Some(refusal) => refusal,
-            }
-        });
-        let response = match &mut entry {
-            None => answering.await,
-            Some(entry) => {
-                let (response, origin_time) = log::measured(answering).await;
-                entry.answered(&response, origin_time);
-                response
+        let (response, origin_time) = {
+            let answering = pin!(async {
+                let refusal = if is_over {
+                    Some(limits::too_many_heads())
+                } else if has_memory {
+                    limits::refuse(&mut request, &self.limits)
+                } else {
+                    Some(limits::no_memory())
+                };
+                match refusal {
+                    None => self.service.answer(request, arrival, &mut unanswered.site).await,
+                    Some(refusal) => refusal,
+                }
+            });
+            match &entry {
+                None => (answering.await, None),
+                Some(_) => log::measured(answering).await,
             }
         };
+        let outcome = Outcome::of(&response);
+        if let Some(entry) = &mut entry {
+            entry.answered(&response, &outcome, origin_time);
+        }
+        let sent = unanswered.answered(&response, &outcome);
         drop((head, memory));
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();
             let loss = loss.filter(|_| body.may_be_pinned());
             let backlog = || if loss.is_some() { Backlog::Copies } else { body.backlog() };
             let stream = is_counted.then(|| self.budget.begin(open.connection(), backlog()));
-            TrackedBody::new(body, open, entry, stream, loss, arrival.files.clone())
+            TrackedBody::new(body, open, (entry, sent), stream, loss, arrival.files.clone())
         })
     }
 }

@@ -214,7 +214,9 @@ fn log_end(
     } else {
         error.and_then(|error| status_of_refusal(error.as_ref()))
     };
-    if let (Some(status), Some(log)) = (refused, &common.log) {
+    let Some(status) = refused else { return };
+    common.counters.refused(status);
+    if let Some(log) = &common.log {
         log.refused(client, status);
     }
 }

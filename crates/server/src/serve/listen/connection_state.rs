@@ -226,6 +226,10 @@ impl ConnectionState {
         self.is_tunnel.store(true, Ordering::Relaxed);
     }
 
+    pub(super) fn is_tunnel(&self) -> bool {
+        self.is_tunnel.load(Ordering::Relaxed)
+    }
+
     /// `waker` is the waker of the connection's task, and never changes.
     pub(super) fn wake_by(&self, waker: &Waker) {
         let _ = self.waker.set(waker.clone());

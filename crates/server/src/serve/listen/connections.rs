@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::connection_state::{ConnectionState, Order};
 use crate::serve::admission::{ConnectionCounts, MemoryUse};
+use crate::serve::metrics::ConnectionFigures;
 
 /// How many idle connections are closed at once if descriptors have run out, and how many are remembered: one of eight, and at least some.
 const CLOSED_SHARE: usize = 8;
@@ -142,6 +143,23 @@ impl Connections {
                 return;
             }
         }
+    }
+
+    /// How many there are.
+    pub(super) fn figures(&self) -> ConnectionFigures {
+        let list = self.lock();
+        let mut figures = ConnectionFigures { accepted: list.last, ..ConnectionFigures::default() };
+        for Open { state, .. } in list.open.values() {
+            let kind = if state.is_tunnel() {
+                &mut figures.tunnels
+            } else if state.is_http2() {
+                &mut figures.http2
+            } else {
+                &mut figures.http1
+            };
+            *kind += 1;
+        }
+        figures
     }
 
     /// Whether there were many connections, and half of them are gone since this was last true.

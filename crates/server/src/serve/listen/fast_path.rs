@@ -50,6 +50,7 @@ use crate::serve::admission::MemoryHeld;
 use crate::serve::arrival::Arrival;
 use crate::serve::interim::Interim;
 use crate::serve::log::{Entry, LoggedRequest};
+use crate::serve::metrics::Sent;
 use crate::serve::service::Route;
 use crate::serve::simple_request::{self, Length, Parsed};
 use crate::serve::{reply, trusted_proxies};
@@ -119,6 +120,8 @@ struct Unsent {
     /// The bytes of both that have left.
     sent: usize,
     entry: Option<Entry>,
+    /// Counts the bytes of the value; none for a refusal.
+    counted: Option<Sent>,
     _sending: SendingGuard,
     _open: BusyGuard,
 }
@@ -258,7 +261,9 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
         if buffer.bytes().starts_with(b"HEAD ") {
             value.clear();
         }
-        if let Some(log) = &common.load().log {
+        let common = common.load();
+        common.counters.refused(status);
+        if let Some(log) = &common.log {
             log.refused(arrival.client, status);
         }
         let (sending, open) = (state.sending(), state.open());
@@ -268,6 +273,7 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
             lossy: None,
             sent: 0,
             entry: None,
+            counted: None,
             _sending: sending,
             _open: open,
         }));
@@ -320,10 +326,14 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
                 Poll::Ready(written) => written,
                 Poll::Pending => Ok(0),
             };
+        let of_value = written.as_ref().map_or(0, |written| written.saturating_sub(head.len()));
+        let counters = common.counters.site(route.as_ref().map(|route| route.site));
+        let place = counters.hit(page.status, page.looked_up.elapsed().unwrap_or_default());
+        counters.sent(place, of_value);
         let entry = common.log.as_ref().zip(started).map(|(log, started)| {
             let mut entry = log.entry(&LoggedRequest::of_simple(&request), real_client, started);
             entry.answered_by_hit(page.status);
-            entry.sent(written.as_ref().map_or(0, |written| written.saturating_sub(head.len())));
+            entry.sent(of_value);
             entry
         });
         let sent = written?;
@@ -338,7 +348,9 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
             let hit = page.hit.into_owned();
             let lossy = (source == Source::Lossy).then(|| hit.clone());
             let (value, sending) = (Bytes::from_owner(hit), state.sending());
-            *unsent = Some(Box::new(Unsent { head, value, lossy, sent, entry, _sending: sending, _open: open }));
+            let counted = Some(Sent::new(counters, place));
+            *unsent =
+                Some(Box::new(Unsent { head, value, lossy, sent, entry, counted, _sending: sending, _open: open }));
         }
         Ok(Advance::Sent)
     }
@@ -346,7 +358,7 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
     /// Sends the rest of a response.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(unsent) = &mut self.unsent {
-            let Unsent { head, value, lossy, sent, entry, .. } = &mut **unsent;
+            let Unsent { head, value, lossy, sent, entry, counted, .. } = &mut **unsent;
             if *sent == head.len() + value.len() {
                 // Under TLS, encrypted bytes may wait for the socket.
                 ready!(Pin::new(&mut self.stream).poll_flush(context))?;
@@ -368,8 +380,12 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
                     return Poll::Ready(Err(error));
                 }
             };
+            let of_value = written.saturating_sub(of_head.len());
             if let Some(entry) = entry {
-                entry.sent(written.saturating_sub(of_head.len()));
+                entry.sent(of_value);
+            }
+            if let Some(counted) = counted {
+                counted.sent(of_value);
             }
             *sent += written;
         }

@@ -104,7 +104,7 @@ impl Accepted {
 }
 
 /// Listens at this address only: `[::]` takes IPv6 alone, so that `0.0.0.0` can be given beside it.
-pub(super) fn listen_at(address: SocketAddr, set_up: impl FnOnce(&Socket) -> io::Result<()>) -> io::Result<Socket> {
+pub(crate) fn listen_at(address: SocketAddr, set_up: impl FnOnce(&Socket) -> io::Result<()>) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;

@@ -9,7 +9,7 @@
 //! times, which `connection_state` measures; `fast_path` answers hits in memory; hyper handles the other requests; `limits` refuses
 //! requests beyond them.
 //!
-//! The thread that waits for the end also serves the administration, if there is one.
+//! The thread that waits for the end also serves the administration and the metrics, if there are any.
 //!
 //! Each worker listens on its own sockets for the same addresses (`SO_REUSEPORT`), and the kernel distributes the connections. A
 //! connection stays with its worker, so that nothing on the path of a hit moves between cores.
@@ -63,6 +63,7 @@ use tokio::sync::watch;
 use super::admin::Admin;
 use super::handle::Handle;
 use super::log::Lines;
+use super::metrics::Door;
 use super::stop::Stop;
 use super::upgrade::Upgrader;
 use crate::serve::error::Error;
@@ -70,6 +71,7 @@ pub(crate) use activation::Activated;
 use connections::Connections;
 pub(crate) use file_queue::FileQueue;
 pub(crate) use held::Held;
+pub(crate) use listener::listen_at;
 use signals::Signals;
 pub(crate) use sockets::{Binding, ListenPlace, OpenSocket, Sockets, https_port};
 use stream_budget::StreamBudget;
@@ -101,7 +103,7 @@ impl Listening {
     pub(crate) fn start(
         beginnings: Vec<Beginning>,
         upgrader: &Arc<Upgrader>,
-        admin: Option<Admin>,
+        (admin, metrics): (Option<Admin>, Option<Door>),
         log: Option<&Lines>,
         (handle, handles_signals, stop_peers): (&Handle, bool, watch::Sender<Stop>),
     ) -> Result<Self, Error> {
@@ -116,7 +118,9 @@ impl Listening {
             connections: Arc::new(Connections::default()),
             threads: Vec::new(),
         };
-        if let Err(error) = running.prepare(admin, handles_signals) {
+        let connections = Arc::clone(&running.connections);
+        upgrader.reloader.shared().metrics.count_connections_by(move || connections.figures());
+        if let Err(error) = running.prepare(admin, metrics, handles_signals) {
             return Err(running.abandon(error));
         }
         for beginning in beginnings {
@@ -174,9 +178,10 @@ struct Running {
 }
 
 impl Running {
-    /// Starts the administration, and takes the signals if they are to be handled.
-    fn prepare(&mut self, admin: Option<Admin>, handles_signals: bool) -> io::Result<()> {
+    /// Starts the administration and the metrics, and takes the signals if they are to be handled.
+    fn prepare(&mut self, admin: Option<Admin>, metrics: Option<Door>, handles_signals: bool) -> io::Result<()> {
         let _inside = self.runtime.enter();
+        metrics.map_or(Ok(()), |metrics| metrics.start(self.upgrader.ending.subscribe()))?;
         admin.map_or(Ok(()), |admin| admin.start(self.upgrader.ending.subscribe()))?;
         self.asked.signals = handles_signals.then(|| Signals::new(&self.upgrader)).transpose()?;
         Ok(())

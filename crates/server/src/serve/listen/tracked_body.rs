@@ -14,6 +14,7 @@ use super::loss_check::LossCheck;
 use super::stream_budget::Stream;
 use crate::serve::body::Body;
 use crate::serve::log::Entry;
+use crate::serve::metrics::Sent;
 
 /// The longest piece over HTTP/2 and over TLS: the largest frame, unless the client asks for more. Hyper takes whole pieces, however small the
 /// client's window is.
@@ -24,6 +25,8 @@ pub(super) struct TrackedBody {
     body: Body,
     open: BusyGuard,
     entry: Option<Arc<Entry>>,
+    /// Counts its bytes.
+    sent: Sent,
     /// Over HTTP/2.
     stream: Option<Arc<Stream>>,
     /// The rest of a piece of the body that hyper has not taken yet.
@@ -39,6 +42,7 @@ pub(super) struct TrackedBytes {
     bytes: Bytes,
     _open: BusyGuard,
     entry: Option<Arc<Entry>>,
+    sent: Sent,
     stream: Option<Arc<Stream>>,
 }
 
@@ -47,12 +51,12 @@ impl TrackedBody {
     pub(super) fn new(
         body: Body,
         open: BusyGuard,
-        entry: Option<Entry>,
+        (entry, sent): (Option<Entry>, Sent),
         stream: Option<Arc<Stream>>,
         loss: Option<LossCheck>,
         files: Option<Arc<FileQueue>>,
     ) -> Self {
-        Self { body, open, entry: entry.map(Arc::new), stream, rest: Bytes::new(), loss, files }
+        Self { body, open, entry: entry.map(Arc::new), sent, stream, rest: Bytes::new(), loss, files }
     }
 
     fn piece(&mut self, mut bytes: Bytes) -> io::Result<TrackedBytes> {
@@ -62,7 +66,8 @@ impl TrackedBody {
         if let Some(loss) = &self.loss {
             bytes = loss.copy(&bytes)?;
         }
-        Ok(TrackedBytes { bytes, _open: self.open.clone(), entry: self.entry.clone(), stream: self.stream.clone() })
+        let (open, entry, sent) = (self.open.clone(), self.entry.clone(), self.sent.clone());
+        Ok(TrackedBytes { bytes, _open: open, entry, sent, stream: self.stream.clone() })
     }
 }
 
@@ -123,6 +128,7 @@ impl Buf for TrackedBytes {
 
     fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
+        self.sent.sent(count);
         if let Some(entry) = &self.entry {
             entry.sent(count);
         }

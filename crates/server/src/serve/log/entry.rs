@@ -9,12 +9,12 @@ use std::time::{Duration, Instant, SystemTime};
 use http::header::{HOST, REFERER, USER_AGENT};
 use http::{HeaderName, Request, Response, StatusCode, Version};
 
-use super::cache_status;
-use super::escape::{push_json, push_quoted};
+use super::escape::{push_bare, push_json, push_quoted};
 use super::queue::Queue;
 use crate::config::settings::LogFormat;
 use crate::key::Scheme;
 use crate::serve::date;
+use crate::serve::outcome::{Outcome, Verdict};
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::unix_client::shown;
 
@@ -159,18 +159,18 @@ impl Entry {
     }
 
     /// Notes the head of the response, which is ready to be sent.
-    pub(crate) fn answered<B>(&mut self, response: &Response<B>, origin: Option<Duration>) {
+    pub(crate) fn answered<B>(&mut self, response: &Response<B>, outcome: &Outcome<'_>, origin: Option<Duration>) {
         self.status = response.status().as_u16();
         self.first_byte = Some(self.started.elapsed());
         self.origin = origin;
-        self.push_cache_status(|line| cache_status::push_of(line, response));
+        self.push_cache_status(|line| push_outcome(line, outcome));
     }
 
     /// The same for a hit of the fast path.
     pub(crate) fn answered_by_hit(&mut self, status: StatusCode) {
         self.status = status.as_u16();
         self.first_byte = Some(self.started.elapsed());
-        self.push_cache_status(cache_status::push_hit);
+        self.push_cache_status(|line| line.extend_from_slice(Verdict::Hit.label().as_bytes()));
     }
 
     /// Counts bytes of the body that the system has taken.
@@ -233,6 +233,20 @@ impl Drop for Entry {
     }
 }
 
+/// Appends the word of a response and its reason, or `-` if the cache had no part in it.
+fn push_outcome(line: &mut Vec<u8>, outcome: &Outcome<'_>) {
+    let word = match outcome.verdict {
+        Verdict::None => return line.push(b'-'),
+        Verdict::Error => Verdict::Pass.label(),
+        verdict => verdict.label(),
+    };
+    line.extend_from_slice(word.as_bytes());
+    if let Some(reason) = outcome.reason {
+        line.push(b':');
+        push_bare(line, reason.as_bytes());
+    }
+}
+
 /// The client's target at the host, mostly a path and a query.
 fn target<B>(request: &Request<B>) -> &str {
     let uri = request.uri();
@@ -270,7 +284,7 @@ mod tests {
             Entry::of_request(Arc::clone(&queue), format, &LoggedRequest::of(&request, Scheme::Https), client);
         if let Some(status) = status {
             let response = Response::builder().header("cache-status", status).body(()).unwrap();
-            entry.answered(&response, Some(Duration::from_micros(42)));
+            entry.answered(&response, &Outcome::of(&response), Some(Duration::from_micros(42)));
         }
         entry.sent(sent);
         drop(entry);
@@ -309,6 +323,13 @@ mod tests {
         ] {
             assert_eq!(without_times(&line(LogFormat::Combined, target, fields, status, 7)), expected);
         }
+    }
+
+    #[test]
+    fn the_reason_of_a_word_is_escaped() {
+        let status = Some(r#"Eyewall; fwd=uri-miss; fwd-status=200; detail="in two \"words\"""#);
+        let line = line(LogFormat::Combined, "/", &[], status, 7);
+        assert!(line.contains(" pass:in\\x20two\\x20\\x5C\\x22words\\x5C "), "{line}");
     }
 
     #[test]

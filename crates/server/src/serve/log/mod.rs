@@ -3,7 +3,7 @@
 //! ```text
 //! connection ──> entry    from the head of a request until the last byte of its response has left
 //!                  └────> queue, bounded ──> writer: a thread, which batches ──> the file, or standard output
-//! escape, cache_status: the form of a line              origin_time: the time of the origin
+//! escape: the form of a line              origin_time: the time of the origin
 //! ```
 //!
 //! No worker ever waits for the file. If the writer doesn't keep up, lines are dropped and counted. A line waits for others
@@ -12,7 +12,6 @@
 //! # What is absent
 //! Rotation: SIGUSR1 and SIGHUP reopen the file, as logrotate and similar tools need it. The bytes of an upgraded connection.
 
-mod cache_status;
 mod entry;
 mod escape;
 mod origin_time;
@@ -30,7 +29,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::settings::{AccessLog, LogFormat};
 use crate::serve::error::Error;
-pub(crate) use cache_status::note as note_cache_status;
 pub(crate) use entry::{Entry, LoggedRequest};
 pub(crate) use origin_time::{counted, measured};
 use queue::Queue;

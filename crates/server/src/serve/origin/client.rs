@@ -14,7 +14,6 @@ use super::request::RequestBody;
 use super::response_body::ResponseBody;
 use super::site::OriginSite;
 use crate::config::origin::Http2;
-use crate::config::origin_url::OriginUrl;
 use crate::serve::interim;
 
 /// The connections to one origin.
@@ -28,10 +27,10 @@ pub(super) struct Client {
 
 impl Client {
     /// Opens no connection yet.
-    pub(super) fn new(url: &OriginUrl, site: &OriginSite) -> Self {
-        let settings = &site.settings;
+    pub(super) fn new(origin: usize, site: &OriginSite) -> Self {
+        let (settings, url, counters) = (&site.settings, &site.settings.urls[origin], &site.counters[origin]);
         let (name, timeout) = (settings.server_name.as_ref(), settings.timeouts.connect);
-        let connector = Connector::new(url, &site.tls, name, settings.http2, timeout);
+        let connector = Connector::new(url, &site.tls, name, settings.http2, timeout, counters);
         let has_http2 = match settings.http2 {
             Http2::Always => true,
             Http2::Auto => url.is_secure(),

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use http::Uri;
 use http::uri::{Authority, Scheme};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -24,6 +25,7 @@ use super::origins::POOL_IDLE;
 use super::stream::Stream;
 use crate::config::origin::Http2;
 use crate::config::origin_url::{OriginUrl, Place};
+use crate::serve::metrics::OriginCounters;
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -45,6 +47,7 @@ pub(super) struct Connector {
     /// The name for TLS and its certificate; by default, the host of the address.
     name: Option<ServerName<'static>>,
     timeout: Duration,
+    counters: Arc<ArcSwap<OriginCounters>>,
     /// A connection on which the origin has chosen HTTP/1.1, and when, for the next request by HTTP/1.1.
     kept: Arc<Mutex<Option<(Stream, Instant)>>>,
 }
@@ -72,6 +75,7 @@ impl Connector {
         name: Option<&ServerName<'static>>,
         use_http2: Http2,
         timeout: Duration,
+        counters: &Arc<ArcSwap<OriginCounters>>,
     ) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
@@ -91,6 +95,7 @@ impl Connector {
             use_http2,
             name: name.cloned(),
             timeout,
+            counters: Arc::clone(counters),
             kept: Arc::default(),
         }
     }
@@ -105,12 +110,11 @@ impl Connector {
 
     /// Opens a connection for HTTP/2. Without TLS the origin is expected to speak it.
     pub(super) async fn dial(&self) -> Result<Dialed, BoxError> {
-        match self.connect(&self.tls_http2).await? {
-            Stream::Tls(stream) if stream.get_ref().1.alpn_protocol() != Some(ALPN_HTTP2) => match self.use_http2 {
-                Http2::Always => Err(NoHttp2.into()),
-                Http2::Auto | Http2::Never => Ok(Dialed::Http1(Stream::Tls(stream))),
-            },
-            stream => Ok(Dialed::Http2(stream)),
+        let stream = self.connect(&self.tls_http2).await?;
+        match self.use_http2 {
+            _ if stream.speaks(ALPN_HTTP2) => Ok(Dialed::Http2(stream)),
+            Http2::Always => Err(NoHttp2.into()),
+            Http2::Auto | Http2::Never => Ok(Dialed::Http1(stream)),
         }
     }
 
@@ -137,10 +141,12 @@ impl Connector {
         let opening = async {
             match &self.place {
                 Place::Tcp(scheme, authority) => self.connect_by_tcp(scheme, authority, tls).await,
-                Place::Unix(path) => Ok(Stream::Unix(connect_to_socket(path).await?)),
+                Place::Unix(path) => Ok(Stream::unix(connect_to_socket(path).await?)),
             }
         };
-        tokio::time::timeout(self.timeout, opening).await.unwrap_or_else(|_| Err(ConnectTimeout(self.timeout).into()))
+        let opened = tokio::time::timeout(self.timeout, opening).await;
+        let stream = opened.unwrap_or_else(|_| Err(ConnectTimeout(self.timeout).into()))?;
+        Ok(stream.counted(self.counters.load().connected()))
     }
 
     async fn connect_by_tcp(
@@ -167,13 +173,13 @@ pub(crate) async fn open(
     poll_fn(|context| tcp.poll_ready(context)).await?;
     let stream = tcp.call(address).await?.into_inner();
     if !is_secure {
-        return Ok(Stream::Tcp(stream));
+        return Ok(Stream::tcp(stream));
     }
     let name = match name {
         Some(name) => name,
         None => ServerName::try_from(host)?,
     };
-    Ok(Stream::Tls(Box::new(tls.connect(name, stream).await?)))
+    Ok(Stream::tls(tls.connect(name, stream).await?))
 }
 
 /// A connection to a Unix socket fails at once if the socket's queue is full, so this repeats it.

@@ -134,6 +134,11 @@ impl Health {
         chosen
     }
 
+    /// Whether the origin is in use.
+    pub(crate) fn is_well(&self, origin: usize, now: Instant) -> bool {
+        self.lock().origins.get(origin).is_some_and(|condition| !condition.is_ejected(now) && !condition.is_out)
+    }
+
     /// Notes a response. True if the state has changed.
     pub(crate) fn succeeded(&self, origin: usize) -> bool {
         self.change(origin, |condition| {

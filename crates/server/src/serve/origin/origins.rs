@@ -44,7 +44,7 @@ pub(super) struct Outgoing {
 impl Origins {
     /// Opens no connection yet.
     pub(crate) fn new(site: Arc<OriginSite>) -> Self {
-        let clients = site.settings.urls.iter().map(|url| Client::new(url, &site)).collect();
+        let clients = (0..site.settings.urls.len()).map(|origin| Client::new(origin, &site)).collect();
         Self { site, clients }
     }
 
@@ -102,6 +102,7 @@ impl Origins {
             };
             let Some(next) = next else { return Err(reason.unwrap_or(ProxyError::Broken)) };
             origin = self.choose(Some(origin));
+            self.site.counters[origin].load().repeated();
             again = next.again();
             origin_request = next;
         }
@@ -118,7 +119,26 @@ impl Origins {
         time: Duration,
     ) -> Result<Response<ResponseBody>, Failure> {
         let request = self.request(origin, origin_request)?;
-        self.attempt(origin, request, time).await.and_then(sound)
+        let asked = Instant::now();
+        let answer = self.attempt(origin, request, time).await.and_then(sound);
+        self.count(origin, asked, answer)
+    }
+
+    /// Counts a request for a client, and the bytes of its response.
+    pub(super) fn count(
+        &self,
+        origin: usize,
+        asked: Instant,
+        answer: Result<Response<ResponseBody>, Failure>,
+    ) -> Result<Response<ResponseBody>, Failure> {
+        let counters = self.site.counters[origin].load_full();
+        match &answer {
+            Ok(response) => counters.answered(response.status(), asked.elapsed()),
+            // It closes a connection, or has many requests, which is no error.
+            Err(failure) if failure.is_unprocessed => {}
+            Err(failure) => counters.failed(&failure.error),
+        }
+        answer.map(|response| response.map(|body| body.counted_by(counters)))
     }
 
     /// The request in the form for this origin.

@@ -1,6 +1,7 @@
 //! The body of a response, over any version of HTTP.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use hyper::body::Incoming;
 use super::http1::Http1Body;
 use super::http2::{STREAM_WINDOW, StreamGuard};
 use crate::serve::admission::Place;
+use crate::serve::metrics::OriginCounters;
 
 /// Why a body is incomplete although its connection is sound.
 const CUT_OFF: &str = "the origin reset the stream before the end of the body";
@@ -24,6 +26,8 @@ pub(crate) struct ResponseBody {
     stream: Option<StreamGuard>,
     /// The place of its request among those of the site, until its end.
     place: Option<Place>,
+    /// Counts its bytes, if it is of an origin.
+    counters: Option<Arc<OriginCounters>>,
 }
 
 /// The rest of a body.
@@ -36,7 +40,7 @@ enum Rest {
 
 impl ResponseBody {
     fn new(start: Bytes, rest: Rest) -> Self {
-        Self { start: (!start.is_empty()).then(|| Box::new(start)), rest, stream: None, place: None }
+        Self { start: (!start.is_empty()).then(|| Box::new(start)), rest, stream: None, place: None, counters: None }
     }
 
     /// A body on a stream of HTTP/2.
@@ -47,6 +51,11 @@ impl ResponseBody {
     /// The same with the place of its request.
     pub(super) fn with_place(self, place: Option<Place>) -> Self {
         Self { place, ..self }
+    }
+
+    /// The same, counted.
+    pub(super) fn counted_by(self, counters: Arc<OriginCounters>) -> Self {
+        Self { counters: Some(counters), ..self }
     }
 
     /// A body of which these bytes were read already.
@@ -98,6 +107,11 @@ impl Body for ResponseBody {
                 if is_cut_off { Poll::Ready(Some(Err(CUT_OFF.into()))) } else { polled }
             }
         };
+        match (&polled, &body.counters) {
+            (Poll::Ready(Some(Ok(frame))), Some(counters)) => counters.received(frame.data_ref().map_or(0, Bytes::len)),
+            (Poll::Ready(Some(Err(_))), Some(counters)) => counters.cut_off(),
+            _ => {}
+        }
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
             (body.stream, body.place) = (None, None);
         }

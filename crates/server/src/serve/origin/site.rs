@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use http::uri::PathAndQuery;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -18,6 +19,7 @@ use crate::config;
 use crate::config::origin::Http2;
 use crate::config::origin_url::OriginUrl;
 use crate::serve::admission::{OriginQueue, QueueLimits};
+use crate::serve::metrics::{Metrics, OriginCounters};
 
 /// The settings for requests to the origins of a site.
 pub(crate) struct Settings {
@@ -56,6 +58,8 @@ pub(crate) struct OriginSite {
     pub(super) tls: Arc<ClientConfig>,
     pub(super) health: Health,
     pub(super) queue: Option<OriginQueue>,
+    /// One for each address. Another configuration may give the site another label.
+    pub(super) counters: Vec<Arc<ArcSwap<OriginCounters>>>,
     /// Whether a worker checks the origins already; one is enough.
     is_checked: AtomicBool,
     /// Notified once no configuration has this site any more.
@@ -129,8 +133,9 @@ impl OriginSite {
             Some(known) => known.renewed(limits),
             None => OriginQueue::new(limits),
         });
+        let counters = settings.urls.iter().map(|_| Arc::default()).collect();
         let (is_checked, retired) = (AtomicBool::new(false), Notify::new());
-        Ok(Self { settings, tls, health, queue, is_checked, retired })
+        Ok(Self { settings, tls, health, queue, counters, is_checked, retired })
     }
 
     /// Takes over what another site knows of the health of the same addresses.
@@ -140,6 +145,19 @@ impl OriginSite {
                 self.health.take_over(origin, &other.health, theirs);
             }
         }
+    }
+
+    /// From now on its origins count for the site with this label.
+    pub(crate) fn count_for(&self, label: &str, metrics: &Metrics) {
+        for (url, counters) in self.settings.urls.iter().zip(&self.counters) {
+            counters.store(metrics.origin(label, &url.to_string()));
+        }
+    }
+
+    /// Its origins, and whether requests go to them.
+    pub(crate) fn health(&self) -> impl Iterator<Item = (&OriginUrl, bool)> {
+        let now = Instant::now();
+        self.settings.urls.iter().enumerate().map(move |(origin, url)| (url, self.health.is_well(origin, now)))
     }
 
     /// The configuration is in force.

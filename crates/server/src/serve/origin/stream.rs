@@ -9,20 +9,55 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
+use crate::serve::metrics::OpenConnection;
+
 /// Bytes to and from an origin.
-pub(crate) enum Stream {
+pub(crate) struct Stream {
+    kind: Kind,
+    /// Counts it while it is open.
+    _open: Option<OpenConnection>,
+}
+
+enum Kind {
     Tcp(TcpStream),
     Unix(UnixStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
+impl Stream {
+    pub(super) fn tcp(stream: TcpStream) -> Self {
+        Self { kind: Kind::Tcp(stream), _open: None }
+    }
+
+    pub(super) fn unix(stream: UnixStream) -> Self {
+        Self { kind: Kind::Unix(stream), _open: None }
+    }
+
+    pub(super) fn tls(stream: TlsStream<TcpStream>) -> Self {
+        Self { kind: Kind::Tls(Box::new(stream)), _open: None }
+    }
+
+    /// The same, counted.
+    pub(super) fn counted(self, open: OpenConnection) -> Self {
+        Self { _open: Some(open), ..self }
+    }
+
+    /// Whether the other side has chosen this protocol by ALPN. Without TLS, it is expected to speak any.
+    pub(super) fn speaks(&self, protocol: &[u8]) -> bool {
+        match &self.kind {
+            Kind::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(protocol),
+            Kind::Tcp(_) | Kind::Unix(_) => true,
+        }
+    }
+}
+
 /// Calls a method of the stream inside.
 macro_rules! inner {
     ($stream:expr, $method:ident($($argument:expr),*)) => {
-        match $stream {
-            Stream::Tcp(stream) => Pin::new(stream).$method($($argument),*),
-            Stream::Unix(stream) => Pin::new(stream).$method($($argument),*),
-            Stream::Tls(stream) => Pin::new(stream).$method($($argument),*),
+        match &mut $stream.kind {
+            Kind::Tcp(stream) => Pin::new(stream).$method($($argument),*),
+            Kind::Unix(stream) => Pin::new(stream).$method($($argument),*),
+            Kind::Tls(stream) => Pin::new(stream).$method($($argument),*),
         }
     };
 }
@@ -47,10 +82,10 @@ impl AsyncWrite for Stream {
     }
 
     fn is_write_vectored(&self) -> bool {
-        match self {
-            Self::Tcp(stream) => stream.is_write_vectored(),
-            Self::Unix(stream) => stream.is_write_vectored(),
-            Self::Tls(stream) => stream.is_write_vectored(),
+        match &self.kind {
+            Kind::Tcp(stream) => stream.is_write_vectored(),
+            Kind::Unix(stream) => stream.is_write_vectored(),
+            Kind::Tls(stream) => stream.is_write_vectored(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Upgrades, such as to WebSocket (RFC 9110, section 7.8): after 101, Eyewall copies bytes between both sides.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
@@ -56,6 +57,7 @@ impl Origins {
         let origin = self.choose(None);
         origin_request.fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         origin_request.fields.insert(UPGRADE, protocol);
+        let asked = Instant::now();
         let answer = match self.request(origin, origin_request) {
             Ok(request) => self.attempt(origin, request, self.timeouts().head).await,
             Err(failure) => Err(failure),
@@ -67,7 +69,7 @@ impl Origins {
             }
             if is_switching { Ok(response) } else { super::origins::sound(response) }
         });
-        let mut response = self.note(origin, answer)?;
+        let mut response = self.note(origin, self.count(origin, asked, answer))?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             tokio::spawn(join(client, hyper::upgrade::on(&mut response)));
         }

@@ -29,6 +29,8 @@ pub(crate) struct FastHit<'a> {
     pub(crate) status: StatusCode,
     /// Pins the body as long as this value lives.
     pub(crate) hit: Hit<'a>,
+    /// When it was looked up.
+    pub(crate) looked_up: SystemTime,
 }
 
 impl Proxy {
@@ -79,12 +81,12 @@ impl Proxy {
             let body = BodyOfHead { coding: Some(coding), length: form.len() };
             let status = write_head(view, body, now, is_last, hsts, head)?;
             decision.rewrite_head(status, head);
-            return hit.is_intact().then_some(FastHit { status, hit: form });
+            return hit.is_intact().then_some(FastHit { status, hit: form, looked_up: now });
         }
         let body = BodyOfHead { coding: None, length: hit.len() };
         let status = write_head(view, body, now, is_last, hsts, head)?;
         decision.rewrite_head(status, head);
-        Some(FastHit { status, hit })
+        Some(FastHit { status, hit, looked_up: now })
     }
 
     /// The compressed form that the client gets in place of the response with this key and head. `None`: the full path has to look

@@ -1,5 +1,7 @@
 //! The certificates of a site, for operators.
 
+use std::time::SystemTime;
+
 use eyewall_tls::IdentityFiles;
 use eyewall_tls::acme::{Acme, SetState};
 use serde::Serialize;
@@ -16,6 +18,8 @@ pub(crate) struct CertificateStatus {
     file: String,
     /// Until when it is valid; `None` if there is none yet.
     not_after: Option<String>,
+    #[serde(skip)]
+    expires: Option<SystemTime>,
     /// The state of its renewal by ACME.
     state: Option<&'static str>,
     /// When it is to be renewed, or when the next attempt begins.
@@ -24,6 +28,22 @@ pub(crate) struct CertificateStatus {
     failures: u32,
     /// Why there is no newer one.
     error: Option<String>,
+}
+
+impl CertificateStatus {
+    pub(crate) fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Until when it is valid; `None` if there is none yet.
+    pub(crate) fn expires(&self) -> Option<SystemTime> {
+        self.expires
+    }
+
+    /// The attempts to renew it that failed since the last success.
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures
+    }
 }
 
 impl Tls {
@@ -46,6 +66,7 @@ impl Tls {
                 source: if set.is_some() { "acme" } else { "files" },
                 file: super::shown(&files.certificate),
                 not_after: identity.map(|identity| rfc3339(identity.not_after())),
+                expires: identity.map(|identity| identity.not_after()),
                 state: set.map(|set| in_words(set.state)),
                 next: set.and_then(|set| set.next).map(rfc3339),
                 failures: set.map_or(0, |set| set.failures),

@@ -1,0 +1,367 @@
+//! The counters of a site in one worker.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use http::{Response, StatusCode};
+
+use super::{NO_SITE, ThreadCounters};
+use crate::serve::outcome::{Outcome, Verdict};
+use crate::serve::shared::Shared;
+
+/// The status of a request whose client closed before the response, as in the access log.
+const CLIENT_GONE: u16 = 499;
+
+/// The statuses that are counted by themselves. Others count as `1xx` to `5xx`, so that no origin can make endless series.
+const STATUSES: [u16; 37] = [
+    200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 412, 413,
+    415, 416, 417, 421, 422, 429, 431, 499, 500, 501, 502, 503, 504, 508,
+];
+/// The classes of statuses, by their first digit.
+pub(super) const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+const STATUS_PLACES: usize = STATUSES.len() + CLASSES.len();
+/// The place of each status.
+const PLACES: [u8; 600] = places();
+
+/// The upper bounds of a histogram's buckets, as they are written and in nanoseconds. Hits in memory take microseconds, and origins
+/// may take a minute.
+pub(super) const BOUNDS: [(&str, u64); 19] = [
+    ("0.00005", 50_000),
+    ("0.0001", 100_000),
+    ("0.00025", 250_000),
+    ("0.0005", 500_000),
+    ("0.001", 1_000_000),
+    ("0.0025", 2_500_000),
+    ("0.005", 5_000_000),
+    ("0.01", 10_000_000),
+    ("0.025", 25_000_000),
+    ("0.05", 50_000_000),
+    ("0.1", 100_000_000),
+    ("0.25", 250_000_000),
+    ("0.5", 500_000_000),
+    ("1.0", 1_000_000_000),
+    ("2.5", 2_500_000_000),
+    ("5.0", 5_000_000_000),
+    ("10.0", 10_000_000_000),
+    ("30.0", 30_000_000_000),
+    ("60.0", 60_000_000_000),
+];
+
+/// A number that one thread adds to, and any thread reads. Nothing else depends on it, so it needs no ordering, and because there
+/// is one writer, adding is a load and a store. If several threads write one, all of them call [`Counter::add_shared`].
+#[derive(Default)]
+pub(crate) struct Counter(AtomicU64);
+
+/// Requests and the bytes of their bodies.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) requests: Counter,
+    pub(super) bytes: Counter,
+}
+
+/// How long something took, in buckets.
+#[derive(Default)]
+pub(super) struct Histogram {
+    /// Of each bound, not of those below it; then of longer times.
+    buckets: [Counter; BOUNDS.len() + 1],
+    nanoseconds: Counter,
+}
+
+/// What one worker has counted for one site. Its worker writes, and the thread of a scrape reads. It fills cache lines of its own: workers
+/// on other cores write the blocks beside it. (x86-64 fetches lines in pairs.)
+#[repr(align(128))]
+pub(crate) struct SiteCounters {
+    answers: [Tally; Verdict::ALL.len() * STATUS_PLACES],
+    pub(super) first_bytes: [Histogram; Verdict::ALL.len()],
+    pub(super) collapsed: Counter,
+    pub(super) remembered: Counter,
+}
+
+/// Where the bytes of a response are counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place(u16);
+
+/// A response that is counted, whose bytes are not all sent yet.
+#[derive(Clone)]
+pub(crate) struct Sent {
+    counters: Arc<SiteCounters>,
+    place: Place,
+}
+
+/// The counters of a worker by one configuration.
+pub(crate) struct Counters {
+    thread: Arc<ThreadCounters>,
+    /// In the order of the configuration.
+    sites: Vec<Arc<SiteCounters>>,
+    none: Arc<SiteCounters>,
+}
+
+/// A request without a response so far. If it is dropped before it has one, its client is gone.
+pub(crate) struct Unanswered<'a> {
+    counters: &'a Counters,
+    started: Instant,
+    /// The number of its site, once that is known.
+    pub(crate) site: Option<usize>,
+    is_answered: bool,
+}
+
+impl Counter {
+    #[inline]
+    pub(super) fn add(&self, count: u64) {
+        self.0.store(self.get().wrapping_add(count), Ordering::Relaxed);
+    }
+
+    pub(super) fn add_shared(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Tally {
+    fn add(&self, other: &Self) {
+        self.requests.add(other.requests.get());
+        self.bytes.add(other.bytes.get());
+    }
+}
+
+impl Histogram {
+    #[inline]
+    fn observe(&self, time: Duration) {
+        let (bucket, nanoseconds) = Self::place(time);
+        self.buckets[bucket].add(1);
+        self.nanoseconds.add(nanoseconds);
+    }
+
+    pub(super) fn observe_shared(&self, time: Duration) {
+        let (bucket, nanoseconds) = Self::place(time);
+        self.buckets[bucket].add_shared(1);
+        self.nanoseconds.add_shared(nanoseconds);
+    }
+
+    #[inline]
+    fn place(time: Duration) -> (usize, u64) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        // Most times are those of hits, which are in the first bucket.
+        (BOUNDS.iter().position(|(_, bound)| nanoseconds <= *bound).unwrap_or(BOUNDS.len()), nanoseconds)
+    }
+
+    fn add(&self, other: &Self) {
+        self.buckets.iter().zip(&other.buckets).for_each(|(sum, one)| sum.add(one.get()));
+        self.nanoseconds.add(other.nanoseconds.get());
+    }
+
+    /// How many there were up to each bound, and of all times.
+    pub(super) fn cumulative(&self) -> [u64; BOUNDS.len() + 1] {
+        let mut sum = 0;
+        self.buckets.each_ref().map(|bucket| {
+            sum += bucket.get();
+            sum
+        })
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.buckets.iter().map(Counter::get).sum()
+    }
+
+    pub(super) fn seconds(&self) -> f64 {
+        self.nanoseconds.get() as f64 / 1e9
+    }
+}
+
+impl Default for SiteCounters {
+    fn default() -> Self {
+        Self {
+            answers: std::array::from_fn(|_| Tally::default()),
+            first_bytes: std::array::from_fn(|_| Histogram::default()),
+            collapsed: Counter::default(),
+            remembered: Counter::default(),
+        }
+    }
+}
+
+impl SiteCounters {
+    /// Counts a hit of the fast path whose first byte left after this time.
+    #[inline]
+    pub(crate) fn hit(&self, status: StatusCode, time: Duration) -> Place {
+        self.count(Verdict::Hit, status.as_u16(), time)
+    }
+
+    /// Counts a response whose head is ready after this time.
+    fn answered<B>(&self, response: &Response<B>, outcome: &Outcome<'_>, time: Duration) -> Place {
+        self.collapsed.add(outcome.is_collapsed.into());
+        self.remembered.add(outcome.is_remembered.into());
+        self.count(outcome.verdict, response.status().as_u16(), time)
+    }
+
+    #[inline]
+    fn count(&self, verdict: Verdict, status: u16, time: Duration) -> Place {
+        self.first_bytes[verdict as usize].observe(time);
+        let place = place(verdict, status);
+        self.answers[usize::from(place.0)].requests.add(1);
+        place
+    }
+
+    /// Counts bytes of a body that the system has taken.
+    #[inline]
+    pub(crate) fn sent(&self, Place(place): Place, bytes: usize) {
+        self.answers[usize::from(place)].bytes.add(bytes as u64);
+    }
+
+    pub(super) fn add(&self, other: &Self) {
+        self.answers.iter().zip(&other.answers).for_each(|(sum, one)| sum.add(one));
+        self.first_bytes.iter().zip(&other.first_bytes).for_each(|(sum, one)| sum.add(one));
+        self.collapsed.add(other.collapsed.get());
+        self.remembered.add(other.remembered.get());
+    }
+
+    /// The responses, by verdict and status. Those that never were are left out, except for the usual status of each verdict: a series
+    /// has to be there before its first request, or its first rate is missing.
+    pub(super) fn answers(&self) -> impl Iterator<Item = (Verdict, Status, &Tally)> {
+        let all = self.answers.iter().enumerate().map(|(place, tally)| {
+            let (verdict, status) = (Verdict::ALL[place / STATUS_PLACES], Status(place % STATUS_PLACES));
+            (verdict, status, tally)
+        });
+        all.filter(|(verdict, status, tally)| tally.requests.get() > 0 || status.is_usual_of(*verdict))
+    }
+}
+
+/// A status that is counted by itself, or a class of others.
+pub(super) struct Status(usize);
+
+impl Status {
+    fn is_usual_of(&self, verdict: Verdict) -> bool {
+        let usual = match verdict {
+            Verdict::None => None,
+            Verdict::Error => Some(502),
+            _ => Some(200),
+        };
+        usual.is_some() && STATUSES.get(self.0).copied() == usual
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match STATUSES.get(self.0) {
+            Some(status) => write!(formatter, "{status}"),
+            None => formatter.write_str(CLASSES[self.0 - STATUSES.len()]),
+        }
+    }
+}
+
+impl Sent {
+    pub(crate) fn new(counters: &Arc<SiteCounters>, place: Place) -> Self {
+        Self { counters: Arc::clone(counters), place }
+    }
+
+    /// Counts bytes of the body that the system has taken.
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.counters.sent(self.place, bytes);
+    }
+}
+
+impl Counters {
+    /// Counters of a worker, which begin with zero.
+    pub(crate) fn new(shared: &Shared) -> Self {
+        Self::with(shared.metrics.thread(), shared)
+    }
+
+    /// The same ones by another configuration.
+    pub(crate) fn renewed(&self, shared: &Shared) -> Self {
+        Self::with(Arc::clone(&self.thread), shared)
+    }
+
+    fn with(thread: Arc<ThreadCounters>, shared: &Shared) -> Self {
+        let sites = shared.sites.iter().map(|site| thread.site(&site.site.label())).collect();
+        Self { sites, none: thread.site(NO_SITE), thread }
+    }
+
+    /// The counters of the site of this number.
+    #[inline]
+    pub(crate) fn site(&self, number: Option<usize>) -> &Arc<SiteCounters> {
+        number.and_then(|number| self.sites.get(number)).unwrap_or(&self.none)
+    }
+
+    /// Begins to count a request.
+    pub(crate) fn begin(&self) -> Unanswered<'_> {
+        Unanswered { counters: self, started: Instant::now(), site: None, is_answered: false }
+    }
+
+    /// Counts bytes that were not a request, and were refused with this status.
+    pub(crate) fn refused(&self, status: StatusCode) {
+        self.none.count(Verdict::None, status.as_u16(), Duration::ZERO);
+    }
+}
+
+impl Unanswered<'_> {
+    pub(crate) fn answered<B>(mut self, response: &Response<B>, outcome: &Outcome<'_>) -> Sent {
+        self.is_answered = true;
+        let counters = self.counters.site(self.site);
+        Sent::new(counters, counters.answered(response, outcome, self.started.elapsed()))
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.counters.site(self.site).count(Verdict::None, CLIENT_GONE, self.started.elapsed());
+        }
+    }
+}
+
+#[inline]
+fn place(verdict: Verdict, status: u16) -> Place {
+    let status = PLACES.get(usize::from(status)).copied().unwrap_or(STATUS_PLACES as u8 - 1);
+    Place((verdict as usize * STATUS_PLACES) as u16 + u16::from(status))
+}
+
+const fn places() -> [u8; 600] {
+    let mut places = [0; 600];
+    let mut status = 0;
+    while status < places.len() {
+        // There is no status below 100.
+        let class = if status < 100 { 0 } else { status / 100 - 1 };
+        places[status] = (STATUSES.len() + class) as u8;
+        status += 1;
+    }
+    let mut place = 0;
+    while place < STATUSES.len() {
+        places[STATUSES[place] as usize] = place as u8;
+        place += 1;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_status_has_its_place_and_others_their_class() {
+        for (status, label) in [(200, "200"), (508, "508"), (103, "1xx"), (299, "2xx"), (418, "4xx"), (999, "5xx")] {
+            let Place(place) = place(Verdict::None, status);
+            assert_eq!(Status(usize::from(place) % STATUS_PLACES).to_string(), label);
+            assert_eq!(Verdict::ALL[usize::from(place) / STATUS_PLACES], Verdict::None);
+        }
+    }
+
+    #[test]
+    fn verdicts_are_numbered_in_their_order() {
+        assert!(Verdict::ALL.iter().enumerate().all(|(number, verdict)| *verdict as usize == number));
+    }
+
+    #[test]
+    fn a_time_is_in_the_first_bucket_that_holds_it() {
+        let histogram = Histogram::default();
+        for micros in [0, 50, 51, 2_500_000, 61_000_000] {
+            histogram.observe(Duration::from_micros(micros));
+        }
+        let cumulative = histogram.cumulative();
+        assert_eq!((cumulative[0], cumulative[1], cumulative[13], cumulative[14]), (2, 3, 3, 4));
+        assert_eq!((cumulative[BOUNDS.len() - 1], cumulative[BOUNDS.len()]), (4, 5));
+        assert!((histogram.seconds() - 63.500_101).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,172 @@
+//! Metrics for Prometheus: what the server did, counted where it does it, and summed when somebody looks.
+//!
+//! ```text
+//! worker 0: counters of site a, of site b ──┐
+//! worker 1: counters of site a, of site b ──┼──> scrape: sums by site ──> page: text 0.0.4 or OpenMetrics 1.0
+//! counters of each origin                 ──┤      also the volume's, the process's
+//! ```
+//! Each worker has counters of its own for each site, so a hit writes no cache line that another core writes, and needs no
+//! locked instruction ([`Counter`]). A scrape reads them all, moments apart: two numbers of one page may differ by the requests that
+//! ended between the reads.
+//!
+//! # Reloads and upgrades
+//! Counters belong to the label of their site, and stay until the process ends. So a reload never makes a number smaller, and a site
+//! that comes back goes on where it was. After an upgrade another process counts from zero, with another start time, as Prometheus
+//! expects after a restart.
+//!
+//! # Why no crate writes the page
+//! `prometheus-client` has counters that all threads share, and its encoder writes `OpenMetrics` alone. The counters here are sums
+//! of many, and monitoring systems other than Prometheus read only the older text.
+
+mod counters;
+mod door;
+mod families;
+mod origins;
+mod page;
+mod process;
+mod scrape;
+mod volume;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::SystemTime;
+
+use tokio::runtime::{Handle, RuntimeMetrics};
+
+use counters::{Counter, SiteCounters};
+pub(crate) use counters::{Counters, Sent};
+pub(crate) use door::{Door, respond};
+pub(crate) use origins::{OpenConnection, OriginCounters};
+use page::Format;
+use scrape::scrape;
+
+/// The label of requests that belong to no site. No site has this label, because it is no host.
+const NO_SITE: &str = "-";
+
+/// The label of a site, and the address of its origin.
+type OriginLabels = (Box<str>, Box<str>);
+
+/// All counters of a server. Every configuration of it has the same ones.
+pub(crate) struct Metrics {
+    started: SystemTime,
+    threads: Mutex<Vec<Arc<ThreadCounters>>>,
+    /// Those of each origin, by the label of the site and the address.
+    origins: Mutex<BTreeMap<OriginLabels, Arc<OriginCounters>>>,
+    /// What the scrubs of this process have done.
+    pub(crate) scrubs: Scrubs,
+    /// Counts the connections of clients, once the server accepts any.
+    connections: OnceLock<Box<dyn Fn() -> ConnectionFigures + Send + Sync>>,
+}
+
+/// What scrubs have done. The thread that scrubs writes, and the thread of a scrape reads.
+#[derive(Default)]
+pub(crate) struct Scrubs {
+    bytes: Counter,
+    dropped: Counter,
+}
+
+/// The connections of clients.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct ConnectionFigures {
+    /// All so far.
+    pub(crate) accepted: u64,
+    pub(crate) http1: u64,
+    pub(crate) http2: u64,
+    pub(crate) tunnels: u64,
+}
+
+/// The counters of one worker, by the labels of sites. The worker adds sites, and the thread of a scrape reads.
+#[derive(Default)]
+pub(crate) struct ThreadCounters {
+    sites: Mutex<BTreeMap<Box<str>, Arc<SiteCounters>>>,
+    runtime: OnceLock<RuntimeMetrics>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let (threads, origins, scrubs, connections) = Default::default();
+        Self { started: SystemTime::now(), threads, origins, scrubs, connections }
+    }
+}
+
+impl Metrics {
+    /// Counters for one more worker, whose thread this is.
+    pub(crate) fn thread(&self) -> Arc<ThreadCounters> {
+        let thread: Arc<ThreadCounters> = Arc::default();
+        if let Ok(runtime) = Handle::try_current() {
+            // Nobody else has set it.
+            let _ = thread.runtime.set(runtime.metrics());
+        }
+        lock(&self.threads).push(Arc::clone(&thread));
+        thread
+    }
+
+    /// The counters of an origin of a site, which are the same ones for each call.
+    pub(crate) fn origin(&self, site: &str, url: &str) -> Arc<OriginCounters> {
+        Arc::clone(lock(&self.origins).entry((site.into(), url.into())).or_default())
+    }
+
+    /// From now on `count` counts the connections of clients.
+    pub(crate) fn count_connections_by(&self, count: impl Fn() -> ConnectionFigures + Send + Sync + 'static) {
+        // A server begins once.
+        let _ = self.connections.set(Box::new(count));
+    }
+
+    /// What all workers have counted for each site.
+    fn sites(&self) -> BTreeMap<Box<str>, SiteCounters> {
+        let mut sums: BTreeMap<Box<str>, SiteCounters> = BTreeMap::new();
+        for thread in &*lock(&self.threads) {
+            for (label, counters) in &*lock(&thread.sites) {
+                sums.entry(label.clone()).or_default().add(counters);
+            }
+        }
+        sums
+    }
+}
+
+impl Scrubs {
+    /// Counts a step of a scrub.
+    pub(crate) fn count(&self, bytes: u64, dropped: u64) {
+        self.bytes.add(bytes);
+        self.dropped.add(dropped);
+    }
+}
+
+impl ThreadCounters {
+    /// The counters of a site, which are the same ones for each call.
+    fn site(&self, label: &str) -> Arc<SiteCounters> {
+        Arc::clone(lock(&self.sites).entry(label.into()).or_default())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn the_counts_of_workers_are_summed_by_site_and_stay_when_it_goes() {
+        let metrics = Metrics::default();
+        let (one, other) = (metrics.thread(), metrics.thread());
+        for (thread, label, times) in [(&one, "a", 2), (&other, "a", 3), (&other, "b", 1)] {
+            for _ in 0..times {
+                let sent = thread.site(label).hit(StatusCode::OK, Duration::from_micros(60));
+                thread.site(label).sent(sent, 10);
+            }
+        }
+        drop((one, other));
+        let sums = metrics.sites();
+        let of = |label: &str| {
+            let counts = sums[label].answers().map(|(_, _, tally)| (tally.requests.get(), tally.bytes.get()));
+            counts.filter(|counts| *counts != (0, 0)).collect::<Vec<_>>()
+        };
+        assert_eq!((of("a"), of("b")), (vec![(5, 50)], vec![(1, 10)]));
+    }
+}
