@@ -64,13 +64,15 @@ impl Fill {
         let timed = Timed::new(body, self.settings.piece_timeout);
         let mut incoming = Coming { body: timed, bytes: 0, length: self.length, next: None };
         // Most short bodies come with their heads. They need no future on the heap.
+        // Whatever happens, those who wait for the body learn of its end.
+        let ending = Ending(Arc::clone(&self.stream));
         let may_be_here = is_short && self.is_patient && self.may_store_inline(self.length.unwrap_or(u64::MAX));
         if may_be_here && poll_fn(|context| Poll::Ready(self.take_arrived(&mut incoming, context))).await {
-            let (ending, pages) = (Ending(Arc::clone(&self.stream)), Arc::clone(&self.pages));
+            let pages = Arc::clone(&self.pages);
             pages.store.write_inline(|| self.store_taken(incoming.bytes));
             return ending.0.finish(End::Whole);
         }
-        let mut running = Running(Some(Box::pin(self.run(incoming))));
+        let mut running = Running(Some(Box::pin(self.run(incoming, ending))));
         if !running.step().await && is_short {
             // Hyper reads a body only when it is polled. After one turn of the event loop, the bytes that have arrived are here.
             tokio::task::yield_now().await;
@@ -95,8 +97,7 @@ impl Fill {
         true
     }
 
-    async fn run<B: UpstreamBody>(self, mut incoming: Coming<B>) {
-        let ending = Ending(Arc::clone(&self.stream));
+    async fn run<B: UpstreamBody>(self, mut incoming: Coming<B>, ending: Ending) {
         let has_trailers = self.settings.place == Place::Origin;
         while !incoming.is_whole() {
             let pace = if self.is_patient { Pace::Own } else { Pace::WhileRead };

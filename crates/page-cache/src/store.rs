@@ -263,11 +263,10 @@ impl Store {
 
     /// Whether a key has an entry, fresh or stale, whose head satisfies `is_so`. Doesn't read the value.
     pub fn has(&self, key: &[u8], is_so: impl FnOnce(&Head) -> bool) -> bool {
-        let fresh = self.cache.peek(key).ok().flatten();
-        let hit = fresh.or_else(|| match self.cache.lookup(key) {
-            Ok(Lookup::Stale(hit)) => Some(hit),
+        let hit = match self.cache.peek_any(key) {
+            Ok(Lookup::Fresh(hit) | Lookup::Stale(hit)) => Some(hit),
             _ => None,
-        });
+        };
         hit.and_then(|hit| Head::decode(hit.metadata())).is_some_and(|head| is_so(&head))
     }
 

@@ -7,11 +7,12 @@ use clap::{ArgGroup, Args};
 use super::operate::ServerPlace;
 
 pub(super) const EXPLAIN_AFTER_HELP: &str = "\
-Nothing is sent to an origin, nothing is stored, and no statistics change. The explanation takes the same steps as the server \
-does for a request, so it has the verdict of a request that comes now. It leaves out limits of clients, other nodes of a fleet, \
-requests that are under way, and the health of origins.
+Nothing is sent to an origin, nothing is stored, and no hits or misses are counted. The explanation takes the steps of the server for a \
+request that comes now, without content, and from no trusted proxy. It leaves out limits of clients, other nodes of a fleet, requests that are \
+under way, and the health of origins.
 
-With --config, no server has to run: the file says how one would answer from its volume. --cache overrides the volume's path.";
+With --config, no server has to run: the file says how one would answer from its volume. It doesn't know the ports and the recent \
+past of a running server. --cache overrides the volume's path.";
 
 /// `eyewall explain`
 #[derive(Debug, Args)]

@@ -47,7 +47,9 @@ struct Paper {
 }
 
 impl Paper {
+    /// Tags and keys may have any characters; none of them may steer the terminal.
     fn line(&mut self, name: &'static str, words: &str) {
+        let words: String = words.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect();
         let shown = if self.last == name { "" } else { name };
         self.last = name;
         // Never fails on a string.
@@ -73,6 +75,8 @@ fn in_words(explanation: &Explanation) -> String {
     }
     for field in &explanation.changed_fields {
         let words = match &field.value {
+            // Cookies are secrets, and people paste this text.
+            Some(_) if field.name == "cookie" => "cookie loses some cookies".to_owned(),
             Some(value) => format!("{} becomes {value}", field.name),
             None => format!("{} is dropped", field.name),
         };
@@ -87,6 +91,7 @@ fn in_words(explanation: &Explanation) -> String {
     for rule in &explanation.rules {
         let words = match &rule.unmet {
             Some(unmet) => format!("doesn't apply ({unmet})"),
+            None if rule.awaits_response => "applies if the response meets its conditions".to_owned(),
             None => "applies".to_owned(),
         };
         paper.line("rules", &format!("{}: {words}", rule.name));
@@ -115,11 +120,13 @@ fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Hit => "hit: the stored response is sent",
         Verdict::Stale => "hit: the stored response is sent although it is stale",
+        Verdict::Partial => "part of a hit: an origin is asked for the parts that were evicted",
         Verdict::Revalidate => "revalidation: an origin is asked whether the stored response is still right",
         Verdict::Miss => "miss: an origin is asked, and its response may be stored",
         Verdict::Pass => "pass: an origin is asked, without the cache",
         Verdict::File => "file: a file of the site's folder is sent",
         Verdict::Redirect => "redirect by the server",
-        Verdict::Error => "error of the server",
+        Verdict::Error => "answer of the server itself",
+        _ => "another one, of a later version",
     }
 }

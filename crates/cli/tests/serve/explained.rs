@@ -204,6 +204,7 @@ fn wanted(random: &mut Random, last: &mut Vec<String>) -> Wanted {
         ("If-Range", &["\"a\"", "Thu, 01 Jan 1970 00:00:00 GMT"], 12),
         ("Authorization", &["Basic eDp5"], 12),
         ("X-Forwarded-Host", &["evil.example"], 12),
+        ("Max-Forwards", &["0", "1"], 6),
     ] {
         if random.below(share) == 0 {
             fields.push((name.to_owned(), random.one(values).to_owned()));
@@ -351,6 +352,9 @@ fn what_is_no_request_is_refused_with_advice() {
         (r#"{"url": "http://a b/"}"#, "such as http://example.org/page"),
         (r#"{"url": "http://a/", "method": "G T"}"#, "is no method"),
         (r#"{"url": "http://a/", "method": "QUERY"}"#, "QUERY"),
+        (r#"{"url": "http://a/", "method": "PURGE"}"#, "eyewall purge"),
+        (r#"{"url": "http://user:word@a/"}"#, "Authorization"),
+        (r#"{"url": "http://a/", "headers": [["Content-Length", "5"]]}"#, "leave out Content-Length"),
         (r#"{"url": "http://a/", "headers": [["a b", "c"]]}"#, "no name of a field"),
         (r#"{"url": "http://a/", "headers": [["a", "b\n"]]}"#, "no field can have"),
         (r#"{"url": "http://a/", "verb": "GET"}"#, "unknown field"),

@@ -32,7 +32,7 @@ pub(crate) struct Told {
 }
 
 /// How many fragments are looked up before an answer begins. Its head says whether any of them is missing.
-const FRAGMENTS_LOOKED_AT: usize = 16;
+pub(crate) const FRAGMENTS_LOOKED_AT: usize = 16;
 
 impl<U: Upstream> Visit<U> {
     /// Answers with a stored body. The origin sends the fragments that are missing.

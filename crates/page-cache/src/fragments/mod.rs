@@ -59,7 +59,7 @@ use crate::pages::Pages;
 use crate::selection::Stored;
 use crate::store::{Store, Times};
 use crate::upstream::{BoxError, Failure};
-pub(crate) use answer::{Told, Unusable};
+pub(crate) use answer::{FRAGMENTS_LOOKED_AT, Told, Unusable};
 pub(crate) use inflow::Inflow;
 pub(crate) use keeping::Keeping;
 pub(crate) use opening::Opening;
@@ -82,7 +82,7 @@ pub(crate) struct Object {
     /// What further parts have to match.
     partial: PartialContent,
     /// The validator for requests for more of the body; none without a strong validator.
-    if_range: Option<HeaderValue>,
+    pub(crate) if_range: Option<HeaderValue>,
     tags: Vec<String>,
 }
 

@@ -6,14 +6,16 @@ use std::time::{Duration, SystemTime};
 use eyewall_http::field::cache_control::RequestDirectives;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::policy::Policy;
+use eyewall_http::precondition::Role;
 use eyewall_http::reuse::{self, Reuse};
 use http::header::RANGE;
 use http::request::Parts;
 use http::{HeaderName, Method, StatusCode};
 
 use super::Freshness;
-use crate::fragments::Part;
+use crate::fragments::{FRAGMENTS_LOOKED_AT, Object, Part};
 use crate::pages::Pages;
+use crate::reply::{self, Arranged};
 use crate::selection::{Selection, Stored};
 use crate::settings::{Place, Settings};
 use crate::store::Store;
@@ -70,6 +72,21 @@ pub(super) fn part(pages: &Pages, key: &[u8], request: &Parts) -> Option<Part> {
     Part::of(&request.headers, pages).filter(|_| may_be_part)
 }
 
+/// Whether bytes of a stored body that the request wants were evicted.
+fn lacks_parts(pages: &Pages, stored: &Stored, request: &Parts) -> bool {
+    let Some(object) = Object::of_stored(stored).filter(|_| stored.is_fragmented()) else { return false };
+    let head = &stored.found.head;
+    let (fields, received) = (head.fields.clone(), stored.received());
+    match reply::arrange::<()>(Role::Cache, request, head.status, fields, received, object.length()) {
+        Arranged::Complete(_) => false,
+        Arranged::Content(_, _, segments) => {
+            // Without a strong validator, later parts can't be asked for alone.
+            let most = if object.if_range.is_some() { FRAGMENTS_LOOKED_AT } else { usize::MAX };
+            pages.lacks(&object, &segments, most)
+        }
+    }
+}
+
 /// A GET or HEAD that might come, for a cache in front of an origin ([`Place::Gateway`]).
 #[derive(Debug)]
 pub struct Prospect<'a> {
@@ -98,6 +115,8 @@ pub struct Outlook {
     pub status: CacheStatus,
     /// Whether the last response under this key could not be stored.
     pub is_unstorable: bool,
+    /// Whether parts of the body that the request wants are missing in the volume.
+    pub is_partial: bool,
 }
 
 impl Outlook {
@@ -108,11 +127,15 @@ impl Outlook {
         let is_unstorable = pages.is_unstorable(key);
         if pages.store.has_failed() {
             let status = CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed");
-            return Self { verdict: None, status, is_unstorable };
+            return Self { verdict: None, status, is_unstorable, is_partial: false };
         }
         let now = settings.now();
         let selection = pages.select_by(Store::glance, key, &parts.headers, now).await;
         let verdict = Verdict::of(selection, directives, now, &settings.policy);
+        let is_partial = match &verdict {
+            Verdict::Stored { stored, .. } => lacks_parts(pages, stored, parts),
+            _ => false,
+        };
         let asks = |why: Forward, validates: bool| {
             let status = CacheStatus::forwarded(why);
             if parts.method == Method::HEAD {
@@ -125,6 +148,9 @@ impl Outlook {
         };
         let status = match &verdict {
             Verdict::Stored { stored, reuse, why } => match reuse {
+                Reuse::Fresh | Reuse::StaleAllowed | Reuse::StaleWhileRevalidate if is_partial => {
+                    asks(Forward::Partial, true)
+                }
                 Reuse::Fresh | Reuse::StaleAllowed | Reuse::StaleWhileRevalidate => {
                     CacheStatus::hit().ttl(Freshness::of(&stored.terms, now).left)
                 }
@@ -137,6 +163,6 @@ impl Outlook {
             Verdict::OtherVariants(_) => asks(Forward::VaryMiss, false),
             Verdict::Nothing => asks(Forward::UriMiss, false),
         };
-        Self { verdict: Some(verdict), status, is_unstorable }
+        Self { verdict: Some(verdict), status, is_unstorable, is_partial }
     }
 }

@@ -324,6 +324,11 @@ impl CacheKey {
         self.text.as_bytes()
     }
 
+    /// The key as text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The scheme of the client's request.
     pub(crate) fn scheme(&self) -> Scheme {
         if self.text.starts_with("https:") { Scheme::Https } else { Scheme::Http }

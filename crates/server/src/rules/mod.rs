@@ -148,6 +148,16 @@ fn window(window: Option<Window>) -> Option<Duration> {
     window.map(|window| window.0)
 }
 
+/// A rule and a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Explained<'a> {
+    pub(crate) name: &'a str,
+    /// A condition that the request doesn't meet. `None`: the rule matches it.
+    pub(crate) unmet: Option<&'static str>,
+    /// Whether the rule has conditions on the response, too.
+    pub(crate) awaits_response: bool,
+}
+
 /// Which rules of a site match a request, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RuleSet(u128);
@@ -210,14 +220,18 @@ impl Rules {
         self.decision(matched)
     }
 
-    /// Each rule with its name and, if it doesn't match the request, a condition that the request doesn't meet.
+    /// Each rule, and whether it matches the request.
     pub(crate) fn explained<'a>(
         &'a self,
         key: &'a CacheKey,
         request: &'a Parts,
-    ) -> impl Iterator<Item = (&'a str, Option<&'static str>)> {
+    ) -> impl Iterator<Item = Explained<'a>> {
         let view = RequestView::of(self.inspected, key, request);
-        self.compiled.iter().map(move |rule| (rule.name.as_str(), rule.request.unmet(&view)))
+        self.compiled.iter().map(move |rule| Explained {
+            name: &rule.name,
+            unmet: rule.request.unmet(&view),
+            awaits_response: !rule.response.is_any(),
+        })
     }
 
     /// The effects of these rules on a request that they match.
@@ -328,7 +342,13 @@ impl<'a> Applied<'a> {
         self.matching().flat_map(|rule| &rule.tags).map(String::as_str)
     }
 
+    /// Whether the rule of this number applies, in the order of the file.
+    pub(crate) fn has(&self, number: usize) -> bool {
+        self.matched.contains(number)
+    }
+
     /// Names of the rules that apply, in order.
+    #[cfg(test)]
     pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.matching().map(|rule| rule.name.as_str())
     }

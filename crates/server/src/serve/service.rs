@@ -151,7 +151,7 @@ impl Service {
         is_from_trusted_proxy || policy::is_directed(arrival, site, certificate_groups, by_host)
     }
 
-    /// Answers a request of this connection. Its extensions have the fields of a trusted proxy about its client. `site` gets the number of
+    /// Answers a request of this connection. `explain/` takes the same steps: change both. Its extensions have the fields of a trusted proxy about its client. `site` gets the number of
     /// its site, once that is known.
     pub(crate) async fn answer(
         &self,

@@ -25,6 +25,7 @@ fn get() -> String {
 /// It covers what the server knows before it asks an origin. Limits of clients, other nodes of a fleet, requests that are under way and the
 /// health of origins aren't part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Explanation {
     /// The method of the request.
     pub method: String,
@@ -43,7 +44,7 @@ pub struct Explanation {
     /// The site of the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<SiteOf>,
-    /// Fields of the request that the server drops or changes before anything else.
+    /// Fields of the request that the server or a rule drops or changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_fields: Vec<ChangedField>,
     /// The key of the response.
@@ -60,11 +61,14 @@ pub struct Explanation {
 /// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Verdict {
     /// A stored response is sent, and is fresh.
     Hit,
     /// A stored response is sent although it is stale.
     Stale,
+    /// Parts of the stored body are sent, and an origin is asked for the others, or for all of it.
+    Partial,
     /// An origin is asked whether the stored response is still right.
     Revalidate,
     /// An origin is asked, and the response may be stored.
@@ -81,6 +85,7 @@ pub enum Verdict {
 
 /// The site of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SiteOf {
     /// Its hosts, as in the configuration.
     pub hosts: Vec<String>,
@@ -93,6 +98,7 @@ pub struct SiteOf {
 
 /// A field of the request that the server drops, or changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ChangedField {
     /// The name.
     pub name: String,
@@ -103,6 +109,7 @@ pub struct ChangedField {
 
 /// The key of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct KeyOf {
     /// All of it.
     pub text: String,
@@ -117,6 +124,7 @@ pub struct KeyOf {
 
 /// A rule of the site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RuleOf {
     /// Its name.
     pub name: String,
@@ -125,10 +133,14 @@ pub struct RuleOf {
     /// The condition that isn't met, as it is named in the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmet: Option<String>,
+    /// Whether it has conditions on the response, and none is stored: it may yet not apply.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaits_response: bool,
 }
 
 /// A stored response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct StoredOf {
     /// Its status.
     pub status: u16,
@@ -150,6 +162,7 @@ pub struct StoredOf {
 
 /// A step of the arithmetic of freshness.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Step {
     /// What it is, such as `age`.
     pub what: String,

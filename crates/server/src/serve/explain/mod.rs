@@ -15,12 +15,13 @@ use std::time::SystemTime;
 
 use eyewall::Cache;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
+use eyewall_http::field::connection::{self, Way};
 use eyewall_http::policy::Policy;
 use eyewall_http::reuse;
 use eyewall_page_cache::selection::Stored;
 use eyewall_page_cache::visit::{Outlook, Prospect, Verdict as Judged};
 use eyewall_tls::clock::SystemClock;
-use http::header::{HOST, LOCATION};
+use http::header::{AUTHORIZATION, HOST, LOCATION};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 
@@ -33,7 +34,7 @@ use super::tls::policy;
 use super::{NAME, fields, proxy};
 use crate::config::Config;
 use crate::key::{CacheKey, RequestHost, Scheme};
-use crate::rules::Decision;
+use crate::rules::{Decision, Explained};
 pub use explanation::{ChangedField, Explanation, KeyOf, Question, RuleOf, SiteOf, Step, StoredOf, Verdict};
 
 /// The answer to a question. A question that is no request is refused with words for its author.
@@ -79,12 +80,25 @@ fn request_of(question: &Question) -> Result<(Parts, Scheme), String> {
     let authority = uri.authority().ok_or_else(|| format!("{} has no host; {EXAMPLE}", question.url))?;
     let method = Method::from_bytes(question.method.as_bytes())
         .map_err(|_| format!("{:?} is no method; give one such as GET or HEAD", question.method))?;
+    if is_purge(&method) {
+        return Err("a purge is no request for a page; `eyewall purge --server` purges".to_owned());
+    }
+    if authority.as_str().contains('@') {
+        return Err("clients send a user and a password in Authorization; give that field in place of them".to_owned());
+    }
+    if let Some((name, _)) = question
+        .headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding"))
+    {
+        return Err(format!("requests with content can't be explained; leave out {name}"));
+    }
     if method == Method::QUERY {
         return Err("the content of a QUERY is part of its key; no QUERY can be explained".to_owned());
     }
     let mut request = Request::new(());
     *request.method_mut() = method;
-    *request.uri_mut() = uri.path_and_query().map_or("/", |target| target.as_str()).parse().map_err(|_| EXAMPLE)?;
+    *request.uri_mut() = target(&uri).parse().map_err(|_| EXAMPLE)?;
     let headers = request.headers_mut();
     headers.insert(HOST, HeaderValue::from_str(authority.as_str()).map_err(|_| EXAMPLE)?);
     for (name, value) in &question.headers {
@@ -98,6 +112,12 @@ fn request_of(question: &Question) -> Result<(Parts, Scheme), String> {
         }
     }
     Ok((request.into_parts().0, scheme))
+}
+
+/// The target of a request for an address, which may have a query without a path.
+fn target(address: &Uri) -> String {
+    let target = address.path_and_query().map_or("/", |target| target.as_str());
+    if target.starts_with('/') { target.to_owned() } else { format!("/{target}") }
 }
 
 struct Explainer<'a> {
@@ -130,9 +150,6 @@ impl Explainer<'_> {
                 "this server does not support CONNECT",
             );
         }
-        if is_purge(&parts.method) {
-            return self.end(Verdict::Error, "it is a purge, which purge_from and purge_token_file allow or refuse");
-        }
         let host = match RequestHost::of(&parts) {
             Ok(host) => host,
             Err(error) => return self.answered(Verdict::Error, error.status(), error.to_string()),
@@ -150,10 +167,13 @@ impl Explainer<'_> {
         });
         if site.settings.redirects_to_https() && scheme == Scheme::Http {
             let response = policy::redirect(&parts, &host, shared.https_port);
-            let words = "the site's tls.redirect sends clients to HTTPS";
+            let words = "the site has redirect_to_https";
             return self.redirected(response.status(), response.headers().get(LOCATION), words);
         }
         let before = parts.headers.clone();
+        if shared.purge_token.as_ref().is_some_and(|token| token.is_shown_by(&parts.headers)) {
+            parts.headers.remove(AUTHORIZATION);
+        }
         fields::receive(&mut parts.headers, &site.key, false);
         self.explanation.changed_fields = changed(&before, &parts.headers);
         let key = match CacheKey::of(&site.key, &host, scheme, &parts) {
@@ -163,10 +183,11 @@ impl Explainer<'_> {
         self.explanation.key = Some(key_of(&key, &parts, |piece| site.key.strips(piece)));
         let rules = site.rules.explained(&key, &parts);
         self.explanation.rules = rules
-            .map(|(name, unmet)| RuleOf {
+            .map(|Explained { name, unmet, awaits_response }| RuleOf {
                 name: name.to_owned(),
                 applies: unmet.is_none(),
                 unmet: unmet.map(str::to_owned),
+                awaits_response: unmet.is_none() && awaits_response,
             })
             .collect();
         self.answer(of_site, parts, &key).await;
@@ -210,19 +231,33 @@ impl Explainer<'_> {
         }
         if !is_answerable || asked_protocol(&parts.headers).is_some() {
             let is_get = parts.method == Method::GET;
+            if connection::step(&parts.method, &mut parts.headers) == Way::EndsHere {
+                let status = if parts.method == Method::OPTIONS {
+                    StatusCode::NO_CONTENT
+                } else {
+                    StatusCode::METHOD_NOT_ALLOWED
+                };
+                let words = "its Max-Forwards is 0, so it goes no further (RFC 9110, section 7.6.2)";
+                return self.answered(Verdict::Error, status, words);
+            }
+            let method = &parts.method;
             let words = if is_answerable {
                 "it asks for another protocol".to_owned()
+            } else if method.is_safe() {
+                format!("{method} isn't answered from the cache (RFC 9111, section 4)")
             } else {
                 format!(
-                    "responses to {} are neither stored nor taken from the cache (RFC 9111, section 3)",
-                    parts.method
+                    "{method} isn't answered from the cache; if it succeeds, it purges what is stored for this address (RFC 9111, \
+                     section 4.4)"
                 )
             };
             self.told(&CacheStatus::forwarded(if is_get { Forward::Bypass } else { Forward::Method }));
             return self.end(Verdict::Pass, words);
         }
+        let before = parts.headers.clone();
         decision.drop_ignored_cookies(&mut parts.headers);
         decision.rewrite_request(&mut parts.headers);
+        self.explanation.changed_fields.extend(changed(&before, &parts.headers));
         if let Some(rule) = decision.bypass {
             self.told(&CacheStatus::forwarded(Forward::Bypass).detail(rule));
             return self.end(Verdict::Pass, format!("rule {rule} has bypass = true"));
@@ -239,6 +274,7 @@ impl Explainer<'_> {
             prospect.directives = prospect.directives.without_reloads();
         }
         let directives = prospect.directives;
+        let is_head = self.explanation.method == "HEAD";
         let outlook = Outlook::of(&shared.pages, &settings, &prospect).await;
         self.told(&outlook.status);
         let unstorable = if outlook.is_unstorable { "; the last response to it could not be stored" } else { "" };
@@ -247,7 +283,13 @@ impl Explainer<'_> {
             Some(Judged::Stored { stored, reuse, .. }) => {
                 let now = settings.now();
                 self.explanation.stored = Some(self.describe(&stored, &settings.policy, decision));
-                let (verdict, words) = because::of_reuse(reuse, &stored.terms, &directives, now);
+                let (verdict, words) = because::of_reuse(reuse, &stored, &directives, now);
+                let (verdict, words) = match verdict {
+                    Verdict::Hit | Verdict::Stale if outlook.is_partial => {
+                        (Verdict::Partial, format!("{words}, but parts of it were evicted"))
+                    }
+                    _ => (verdict, words),
+                };
                 if verdict == Verdict::Error {
                     return self.answered(verdict, StatusCode::GATEWAY_TIMEOUT, words);
                 }
@@ -255,7 +297,7 @@ impl Explainer<'_> {
             }
             Some(Judged::Failure(status, left)) => {
                 let words =
-                    format!("the origin failed with this status, and that is remembered for {} s more", left.as_secs());
+                    format!("an error with this status is remembered, for {} s more (negative_ttl)", left.as_secs());
                 self.answered(Verdict::Hit, status, words);
             }
             Some(Judged::Timeout) => {
@@ -263,9 +305,11 @@ impl Explainer<'_> {
                 self.answered(Verdict::Error, StatusCode::GATEWAY_TIMEOUT, words);
             }
             Some(Judged::OtherVariants(names)) => {
-                self.end(Verdict::Miss, format!("{}{unstorable}", because::of_other_variants(&names)));
+                self.missed(&outlook.status, is_head, &format!("{}{unstorable}", because::of_other_variants(&names)));
             }
-            Some(Judged::Nothing) => self.end(Verdict::Miss, format!("nothing is stored under this key{unstorable}")),
+            Some(Judged::Nothing) => {
+                self.missed(&outlook.status, is_head, &format!("nothing is stored under this key{unstorable}"));
+            }
         }
     }
 
@@ -273,13 +317,24 @@ impl Explainer<'_> {
     fn describe(&mut self, stored: &Stored, policy: &Policy, decision: Decision<'_>) -> StoredOf {
         let head = &stored.found.head;
         let applied = decision.of_response(head.status, &head.fields);
-        let names: Vec<&str> = applied.names().collect();
-        for rule in
-            self.explanation.rules.iter_mut().filter(|rule| rule.applies && !names.contains(&rule.name.as_str()))
-        {
-            (rule.applies, rule.unmet) = (false, Some("content_type or status".to_owned()));
+        for (number, rule) in self.explanation.rules.iter_mut().enumerate().filter(|(_, rule)| rule.awaits_response) {
+            rule.awaits_response = false;
+            if !applied.has(number) {
+                (rule.applies, rule.unmet) = (false, Some("content_type or status".to_owned()));
+            }
         }
         stored::describe(stored, &proxy::policy_with(policy, &applied.overrides), SystemTime::now())
+    }
+
+    /// A request for which nothing is stored that it could use.
+    fn missed(&mut self, status: &CacheStatus, is_head: bool, words: &str) {
+        let is_passed = status.member(NAME).contains("detail=range");
+        let (verdict, why) = match (is_head, is_passed) {
+            (true, _) => (Verdict::Pass, "; a HEAD is passed on then, and its response isn't stored"),
+            (false, true) => (Verdict::Pass, "; ranges like these are passed on then"),
+            (false, false) => (Verdict::Miss, ""),
+        };
+        self.end(verdict, format!("{words}{why}"));
     }
 
     fn redirected(&mut self, status: StatusCode, location: Option<&HeaderValue>, because: &str) {
@@ -307,7 +362,7 @@ fn changed(before: &HeaderMap, after: &HeaderMap) -> Vec<ChangedField> {
 }
 
 fn key_of(key: &CacheKey, parts: &Parts, strips: impl Fn(&str) -> bool) -> KeyOf {
-    let text = String::from_utf8_lossy(key.as_bytes()).into_owned();
+    let text = key.text().to_owned();
     let query = parts.uri.query().unwrap_or_default();
     KeyOf {
         address: key.address().to_owned(),

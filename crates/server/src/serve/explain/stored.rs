@@ -40,7 +40,15 @@ fn arithmetic(stored: &Stored, policy: &Policy, now: SystemTime) -> Vec<Step> {
         step("immutable", "a reload doesn't revalidate it while it is fresh".to_owned(), "RFC 8246, section 2");
     }
     if marked(Marks::FORBIDS_STALE) {
-        step("must-revalidate", "is never sent when stale".to_owned(), "RFC 9111, section 5.2.2.2");
+        let directives = Control::of(&stored.found.head.fields, &policy.targets).directives;
+        let (what, source) = if directives.must_revalidate {
+            ("must-revalidate", "RFC 9111, section 5.2.2.2")
+        } else if directives.proxy_revalidate {
+            ("proxy-revalidate", "RFC 9111, section 5.2.2.8")
+        } else {
+            ("s-maxage", "RFC 9111, section 5.2.2.10")
+        };
+        step(what, "it is never sent when stale".to_owned(), source);
     }
     for (what, seconds, words, source) in [
         (
@@ -56,11 +64,13 @@ fn arithmetic(stored: &Stored, policy: &Policy, now: SystemTime) -> Vec<Step> {
             "RFC 5861, section 4",
         ),
     ] {
-        if seconds > 0 {
+        if seconds > 0 && !marked(Marks::NO_CACHE) {
             step(what, format!("{seconds} s: {words}"), source);
         }
     }
-    let unreachable = policy.stale_if_unreachable.filter(|window| !window.is_zero() && !marked(Marks::FORBIDS_STALE));
+    let unreachable = policy
+        .stale_if_unreachable
+        .filter(|window| !window.is_zero() && !marked(Marks::FORBIDS_STALE) && !marked(Marks::NO_CACHE));
     if let Some(window) = unreachable {
         let words = format!(
             "{} s: may be sent if no origin can be reached, for this long after its lifetime",
@@ -105,20 +115,37 @@ fn lifetime(stored: &Stored, policy: &Policy, now: SystemTime) -> Step {
     let head = &stored.found.head;
     let response = message::Response { status: head.status, fields: &head.fields };
     let control = Control::of(&head.fields, &policy.targets);
-    let found = freshness::lifetime(response, &control, stored.received(), policy);
-    match found.filter(|found| found.seconds == seconds).map(|found| found.source) {
-        Some(Source::SMaxage) => step("s-maxage of the origin".to_owned(), "RFC 9111, section 4.2.1"),
-        Some(Source::MaxAge) => step("max-age of the origin".to_owned(), "RFC 9111, section 4.2.1"),
-        Some(Source::Expires) => step("Expires minus Date of the origin".to_owned(), "RFC 9111, section 4.2.1"),
-        Some(Source::Policy) => step("the configuration".to_owned(), "force_ttl, default_ttl or negative_ttl"),
-        Some(Source::Heuristic) => step(
-            "a guess, 10 % of the time since Last-Modified, since neither origin nor configuration names one"
-                .to_owned(),
+    let of_policy = |policy: &Policy| freshness::lifetime(response, &control, stored.received(), policy);
+    let Some(found) = of_policy(policy).filter(|found| found.seconds == seconds) else {
+        return if seconds == 0 {
+            step("nobody names one, so it is kept only to be validated".to_owned(), "RFC 9111, section 4.2")
+        } else {
+            step(
+                "as another request or another configuration had it when the response was stored".to_owned(),
+                "the stored response",
+            )
+        };
+    };
+    let named = of_policy(&Policy { ttl_min: None, ttl_max: None, ..policy.clone() });
+    let named = named.map(|named| named.seconds).filter(|named| *named != seconds);
+    let bound = named.map(|named| {
+        let setting = if named > seconds { "ttl_max" } else { "ttl_min" };
+        format!(" ({named} s, changed by {setting})")
+    });
+    let (words, source) = match found.source {
+        Source::SMaxage | Source::MaxAge if control.is_targeted => {
+            ("max-age of a targeted field of the origin", "RFC 9213, section 2.2")
+        }
+        Source::SMaxage => ("s-maxage of the origin", "RFC 9111, section 4.2.1"),
+        Source::MaxAge => ("max-age of the origin", "RFC 9111, section 4.2.1"),
+        Source::Expires => ("Expires minus Date of the origin", "RFC 9111, section 4.2.1"),
+        Source::Policy if policy.force_ttl.is_some() => ("the configuration, whatever the origin says", "force_ttl"),
+        Source::Policy if policy.status_ttl.is_some() => ("the configuration, for this status", "negative_ttl"),
+        Source::Policy => ("the configuration, since the origin names none", "default_ttl"),
+        Source::Heuristic => (
+            "a guess, a tenth of the time since Last-Modified and at most a day, since nobody names one",
             "RFC 9111, section 4.2.2",
         ),
-        None => step(
-            "as it was when the response was stored; the configuration has changed since".to_owned(),
-            "the stored response",
-        ),
-    }
+    };
+    step(format!("{words}{}", bound.unwrap_or_default()), source)
 }

@@ -112,7 +112,12 @@ impl Body for ResponseBody {
             (Poll::Ready(Some(Err(_))), Some(counters)) => counters.cut_off(),
             _ => {}
         }
-        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
+        let is_over = match &polled {
+            Poll::Ready(Some(Ok(_))) => body.rest.is_end_stream(),
+            Poll::Ready(None | Some(Err(_))) => true,
+            Poll::Pending => false,
+        };
+        if is_over {
             (body.stream, body.place) = (None, None);
         }
         polled

@@ -89,8 +89,9 @@ impl Http1Body {
             if bytes.is_empty() {
                 let least = if self.framing == Framing::UntilEnd { READ_BYTES } else { PIECE_BYTES_MAX };
                 let some = usize::try_from(left).unwrap_or(usize::MAX);
-                // The bytes behind the data of a chunk belong to the body, too.
-                let most = if matches!(self.framing, Framing::Length(_)) { some } else { usize::MAX };
+                // The bytes behind the data of a chunk belong to the body, too. One byte behind a length shows that there is more than
+                // the response, so that the connection is closed.
+                let most = if matches!(self.framing, Framing::Length(_)) { some.saturating_add(1) } else { usize::MAX };
                 match ready!(fill(connection, context, some.min(least), most)) {
                     Err(error) if self.framing == Framing::UntilEnd && is_end(&error) => {
                         self.connection = None;
@@ -153,6 +154,7 @@ impl Chunk {
                 // The parser takes a line without a digit for a size of zero.
                 Some(first) if !first.is_ascii_hexdigit() => return Err(malformed()),
                 _ => match httparse::parse_chunk_size(bytes).map_err(|_| malformed())? {
+                    Status::Complete((length, _)) if !is_line(&bytes[..length]) => return Err(malformed()),
                     Status::Complete((length, 0)) => Some((length, Step::Next(Self::Trailers))),
                     Status::Complete((length, size)) => Some((length, Step::Next(Self::Data(size)))),
                     Status::Partial => None,
@@ -180,12 +182,20 @@ fn trailers(bytes: &[u8]) -> io::Result<Option<(usize, HeaderMap)>> {
     let mut lines = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let parsed = httparse::parse_headers(bytes, &mut lines).map_err(|_| malformed())?;
     let Status::Complete((length, lines)) = parsed else { return Ok(None) };
+    if !bytes[..length].split_inclusive(|byte| *byte == b'\n').all(is_line) {
+        return Err(malformed());
+    }
     let mut trailers = HeaderMap::new();
     for line in lines {
         let name = HeaderName::from_bytes(line.name.as_bytes()).map_err(|_| malformed())?;
         trailers.append(name, HeaderValue::from_bytes(line.value).map_err(|_| malformed())?);
     }
     Ok(Some((length, trailers)))
+}
+
+/// Whether it ends with CR and LF, and has no other of them: another server in front of the origin must see the same lines.
+fn is_line(line: &[u8]) -> bool {
+    line.strip_suffix(b"\r\n").is_some_and(|line| !line.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)))
 }
 
 fn malformed() -> io::Error {

@@ -42,6 +42,11 @@ impl From<httparse::Error> for Malformed {
     }
 }
 
+/// Whether a head may end in these bytes.
+pub(super) fn may_end(bytes: &[u8]) -> bool {
+    bytes.windows(3).any(|end| end == b"\n\r\n" || end.starts_with(b"\n\n")) || bytes.ends_with(b"\n\n")
+}
+
 /// Takes a head from the beginning of these bytes. `None`: it isn't complete.
 pub(super) fn take(bytes: &mut BytesMut) -> Result<Option<Head>, Malformed> {
     if bytes.is_empty() {
@@ -146,6 +151,15 @@ mod tests {
         assert_eq!((head.status, head.version, &bytes[..]), (StatusCode::OK, Version::HTTP_11, &b"abc"[..]));
         assert_eq!(head.fields.get_all("a").iter().collect::<Vec<_>>(), ["1", "2"]);
         assert_eq!(head.reason.unwrap().as_bytes(), b"Fine");
+    }
+
+    #[test]
+    fn the_end_of_a_head_is_found_wherever_its_bytes_are_cut() {
+        for text in ["HTTP/1.1 200 OK\r\nA: 1\r\n\r\n", "HTTP/1.1 200 OK\nA: 1\n\n"] {
+            let ends = (1..text.len()).filter(|end| may_end(&text.as_bytes()[..*end])).count();
+            assert_eq!((ends, may_end(text.as_bytes())), (0, true), "{text:?}");
+            assert!(may_end(&text.as_bytes()[text.len() - 3..]));
+        }
     }
 
     #[test]

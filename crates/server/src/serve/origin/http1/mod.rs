@@ -26,9 +26,11 @@ use std::time::Instant;
 
 use bytes::{BufMut as _, BytesMut};
 use eyewall_http::field::push_line;
+use http::header::{CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderName, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
+use tokio::task::unconstrained;
 
 pub(super) use body::Http1Body;
 use head::{Head, Malformed};
@@ -47,6 +49,10 @@ pub(super) const POOL_IDLE_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 2 * super::origins::HEAD_BYTES_MAX;
 /// How much is read at once while a head is expected: a head with the whole of a small body.
 const READ_BYTES: usize = 16 << 10;
+/// A buffer with less room than this gets new memory. Small pieces share one buffer, and so don't hold a large one each.
+const ROOM_BYTES_MIN: usize = 4 << 10;
+/// The most interim responses before a response.
+const INTERIM_MAX: usize = 32;
 /// How much of a large body is read at once.
 const PIECE_BYTES_MAX: usize = 64 << 10;
 
@@ -72,7 +78,9 @@ struct Connection {
 
 /// Whether a request can go by these connections.
 pub(super) fn takes(request: &Request<RequestBody>) -> bool {
-    request.method() == Method::GET && request.body().is_end_stream()
+    let framing = [CONTENT_LENGTH, TRANSFER_ENCODING, EXPECT, UPGRADE];
+    let has_framing = framing.iter().any(|name| request.headers().contains_key(name));
+    request.method() == Method::GET && request.body().is_end_stream() && !has_framing
 }
 
 impl Pool {
@@ -88,20 +96,15 @@ impl Pool {
         request: &Request<RequestBody>,
         stripped: &[HeaderName],
     ) -> Result<Response<ResponseBody>, Failure> {
-        let mut connection = if let Some(connection) = self.take().await {
-            connection
-        } else {
-            let stream = self.connector.open_http1().await.map_err(|error| Failure::of(&*error, true))?;
-            Box::new(Connection { stream, bytes: BytesMut::new() })
-        };
-        connection.write(&written(request)).await.map_err(|error| Failure::of(&error, false))?;
-        let head = loop {
-            let head = connection.read_head().await?;
-            match head.status {
-                StatusCode::SWITCHING_PROTOCOLS => break head,
-                status if status.is_informational() => interim::pass_on(status, &head.fields, stripped),
-                _ => break head,
-            }
+        let bytes = written(request);
+        let (connection, head) = match self.take().await {
+            Some(kept) => match kept.ask(&bytes, stripped).await {
+                Ok(answered) => answered,
+                // The origin has closed it meanwhile, and has processed nothing. A GET may be sent again.
+                Err(Unanswered { is_untouched: true, .. }) => self.ask_anew(&bytes, stripped).await?,
+                Err(Unanswered { failure, .. }) => return Err(failure),
+            },
+            None => self.ask_anew(&bytes, stripped).await?,
         };
         let Head { status, version, reason, fields, framing, is_kept } = head;
         let body = Http1Body::new(connection, framing, is_kept.then(|| Arc::downgrade(&self.idle)));
@@ -111,6 +114,13 @@ impl Pool {
             response.extensions_mut().insert(reason);
         }
         Ok(response)
+    }
+
+    /// Asks on a new connection.
+    async fn ask_anew(&self, bytes: &[u8], stripped: &[HeaderName]) -> Result<(Box<Connection>, Head), Failure> {
+        let stream = self.connector.open_http1().await.map_err(|error| Failure::of(&*error, true))?;
+        let connection = Box::new(Connection { stream, bytes: BytesMut::new() });
+        connection.ask(bytes, stripped).await.map_err(|unanswered| unanswered.failure)
     }
 
     /// The idle connection that was used last, and that the origin has not closed.
@@ -136,7 +146,9 @@ fn lock(idle: &Mutex<Idle>) -> MutexGuard<'_, Idle> {
 fn written(request: &Request<RequestBody>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(512);
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
-    for piece in [request.method().as_str(), " ", target, " HTTP/1.1\r\n"] {
+    // An address may have a query without a path.
+    let slash = if target.starts_with('/') { "" } else { "/" };
+    for piece in [request.method().as_str(), " ", slash, target, " HTTP/1.1\r\n"] {
         bytes.extend_from_slice(piece.as_bytes());
     }
     for (name, value) in request.headers() {
@@ -177,7 +189,32 @@ impl Connection {
     /// Whether it is open, and the origin has sent nothing that nobody asked for.
     fn is_quiet(&mut self, context: &mut Context<'_>) -> bool {
         let mut byte = [0];
-        Pin::new(&mut self.stream).poll_read(context, &mut ReadBuf::new(&mut byte)).is_pending()
+        // A task that has used up its share of the event loop would be told "pending" without a look.
+        let reading = poll_fn(|context| Pin::new(&mut self.stream).poll_read(context, &mut ReadBuf::new(&mut byte)));
+        pin!(unconstrained(reading)).poll(context).is_pending()
+    }
+
+    /// Writes a request, and reads until its response. Interim responses go to the client.
+    async fn ask(mut self: Box<Self>, bytes: &[u8], stripped: &[HeaderName]) -> Result<(Box<Self>, Head), Unanswered> {
+        if let Err(error) = self.write(bytes).await {
+            return Err(Unanswered { failure: Failure::of(&error, false), is_untouched: true });
+        }
+        for interim in 0..=INTERIM_MAX {
+            let head = match self.read_head().await {
+                Ok(head) => head,
+                Err(failure) => {
+                    let is_untouched = interim == 0 && self.bytes.is_empty() && failure.is_retryable;
+                    return Err(Unanswered { failure, is_untouched });
+                }
+            };
+            match head.status {
+                StatusCode::SWITCHING_PROTOCOLS => return Ok((self, head)),
+                status if status.is_informational() => interim::pass_on(status, &head.fields, stripped),
+                _ => return Ok((self, head)),
+            }
+        }
+        let failure = Failure::new(ProxyError::Broken, "the origin sends interim responses without an end");
+        Err(Unanswered { failure, is_untouched: false })
     }
 
     async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -186,13 +223,18 @@ impl Connection {
     }
 
     async fn read_head(&mut self) -> Result<Head, Failure> {
+        let mut examined = 0;
         loop {
-            match head::take(&mut self.bytes) {
-                Ok(Some(head)) => return Ok(head),
-                Ok(None) => {}
-                Err(Malformed::TooLarge) => return Err(too_large()),
-                Err(Malformed::Other(why)) => return Err(Failure::new(ProxyError::Broken, why)),
+            // Parsed once when it begins and once when it may be whole: an origin may send it byte by byte.
+            if examined == 0 || head::may_end(&self.bytes[usize::saturating_sub(examined, 2)..]) {
+                match head::take(&mut self.bytes) {
+                    Ok(Some(head)) => return Ok(head),
+                    Ok(None) => {}
+                    Err(Malformed::TooLarge) => return Err(too_large()),
+                    Err(Malformed::Other(why)) => return Err(Failure::new(ProxyError::Broken, why)),
+                }
             }
+            examined = self.bytes.len();
             if self.bytes.len() >= HEAD_BYTES_MAX {
                 return Err(too_large());
             }
@@ -207,12 +249,21 @@ impl Connection {
     /// Reads once: about `bytes` bytes, and no more than `bytes_max`. Zero means that the origin has ended the connection.
     fn poll_fill(&mut self, context: &mut Context<'_>, bytes: usize, bytes_max: usize) -> Poll<io::Result<usize>> {
         let Self { stream, bytes: buffer } = self;
-        // It takes the memory of earlier bytes, if nobody has these any more.
-        buffer.reserve(bytes);
+        if buffer.capacity() - buffer.len() < bytes.min(ROOM_BYTES_MIN) {
+            // It takes the memory of earlier bytes, if nobody has these any more.
+            buffer.reserve(bytes);
+        }
         let mut room = buffer.limit(bytes_max);
         // A read that is dropped has read nothing.
         pin!(stream.read_buf(&mut room)).poll(context)
     }
+}
+
+/// Why a connection gave no response.
+struct Unanswered {
+    failure: Failure,
+    /// No byte of a response came, and a connection that the origin has closed would look the same.
+    is_untouched: bool,
 }
 
 fn too_large() -> Failure {

@@ -79,6 +79,22 @@ fn bytes_behind_a_response_belong_to_no_other() {
 }
 
 #[test]
+fn bytes_behind_a_long_response_belong_to_no_other() {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 20_000);
+    let answer = [head.as_bytes(), &b"x".repeat(20_000), b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"].concat();
+    let (replies, connections) = three(answer.leak(), usize::MAX, true);
+    assert!(replies.iter().all(|reply| (reply.status, reply.body.len()) == (200, 20_000)), "{replies:?}");
+    assert_eq!(connections, 3);
+}
+
+#[test]
+fn interim_responses_have_a_greatest_number() {
+    let answer = b"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(40);
+    let (replies, _) = three(answer.leak(), usize::MAX, true);
+    assert!(replies.iter().all(|reply| (reply.status, reply.text()) == (502, "origin-broken")), "{replies:?}");
+}
+
+#[test]
 fn a_response_that_breaks_off_or_makes_no_sense_is_not_taken_for_a_whole_one() {
     for answer in [
         &b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbody"[..],
@@ -87,6 +103,10 @@ fn a_response_that_breaks_off_or_makes_no_sense_is_not_taken_for_a_whole_one() {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n-1\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n a\r\n\r\n",
+        // Others may see other lines here.
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4;x\ny\r\nbody\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nA: 1\n\r\n",
     ] {
         let (origin, _) = origin(answer, 1, false);
         let mut client = connect(front(settings([origin.url().as_str()])));
