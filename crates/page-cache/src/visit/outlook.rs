@@ -117,6 +117,8 @@ pub struct Outlook {
     pub is_unstorable: bool,
     /// Whether parts of the body that the request wants are missing in the volume.
     pub is_partial: bool,
+    /// Why the upstream's response, if it is asked, only passes through: `head` or `range`, as in `status`.
+    pub passed_as: Option<&'static str>,
 }
 
 impl Outlook {
@@ -127,7 +129,7 @@ impl Outlook {
         let is_unstorable = pages.is_unstorable(key);
         if pages.store.has_failed() {
             let status = CacheStatus::forwarded(Forward::UriMiss).detail("volume-failed");
-            return Self { verdict: None, status, is_unstorable, is_partial: false };
+            return Self { verdict: None, status, is_unstorable, is_partial: false, passed_as: None };
         }
         let now = settings.now();
         let selection = pages.select_by(Store::glance, key, &parts.headers, now).await;
@@ -136,33 +138,33 @@ impl Outlook {
             Verdict::Stored { stored, .. } => lacks_parts(pages, stored, parts),
             _ => false,
         };
-        let asks = |why: Forward, validates: bool| {
+        let validates = matches!(&verdict, Verdict::Stored { reuse: Reuse::Validate { .. }, .. });
+        let passed_as = if parts.method == Method::HEAD {
+            Some("head")
+        } else {
+            let is_ranged = !validates && parts.headers.contains_key(RANGE);
+            (is_ranged && part(pages, key, parts).is_none()).then_some("range")
+        };
+        let asks = |why| {
             let status = CacheStatus::forwarded(why);
-            if parts.method == Method::HEAD {
-                status.detail("head")
-            } else if !validates && parts.headers.contains_key(RANGE) && part(pages, key, parts).is_none() {
-                status.detail("range")
-            } else {
-                status
-            }
+            if let Some(detail) = passed_as { status.detail(detail) } else { status }
         };
         let status = match &verdict {
             Verdict::Stored { stored, reuse, why } => match reuse {
                 Reuse::Fresh | Reuse::StaleAllowed | Reuse::StaleWhileRevalidate if is_partial => {
-                    asks(Forward::Partial, true)
+                    CacheStatus::forwarded(Forward::Partial)
                 }
                 Reuse::Fresh | Reuse::StaleAllowed | Reuse::StaleWhileRevalidate => {
                     CacheStatus::hit().ttl(Freshness::of(&stored.terms, now).left)
                 }
                 Reuse::GatewayTimeout => CacheStatus::hit().detail("only-if-cached"),
-                Reuse::Validate { .. } => asks(*why, true),
-                Reuse::MustNotUse => asks(*why, false),
+                Reuse::Validate { .. } | Reuse::MustNotUse => asks(*why),
             },
             Verdict::Failure(_, left) => CacheStatus::hit().ttl(left.as_secs() as i64).detail("negative"),
             Verdict::Timeout => CacheStatus::hit().detail("only-if-cached"),
-            Verdict::OtherVariants(_) => asks(Forward::VaryMiss, false),
-            Verdict::Nothing => asks(Forward::UriMiss, false),
+            Verdict::OtherVariants(_) => asks(Forward::VaryMiss),
+            Verdict::Nothing => asks(Forward::UriMiss),
         };
-        Self { verdict: Some(verdict), status, is_unstorable, is_partial }
+        Self { verdict: Some(verdict), status, is_unstorable, is_partial, passed_as }
     }
 }

@@ -274,7 +274,6 @@ impl Explainer<'_> {
             prospect.directives = prospect.directives.without_reloads();
         }
         let directives = prospect.directives;
-        let is_head = self.explanation.method == "HEAD";
         let outlook = Outlook::of(&shared.pages, &settings, &prospect).await;
         self.told(&outlook.status);
         let unstorable = if outlook.is_unstorable { "; the last response to it could not be stored" } else { "" };
@@ -305,10 +304,10 @@ impl Explainer<'_> {
                 self.answered(Verdict::Error, StatusCode::GATEWAY_TIMEOUT, words);
             }
             Some(Judged::OtherVariants(names)) => {
-                self.missed(&outlook.status, is_head, &format!("{}{unstorable}", because::of_other_variants(&names)));
+                self.missed(outlook.passed_as, &format!("{}{unstorable}", because::of_other_variants(&names)));
             }
             Some(Judged::Nothing) => {
-                self.missed(&outlook.status, is_head, &format!("nothing is stored under this key{unstorable}"));
+                self.missed(outlook.passed_as, &format!("nothing is stored under this key{unstorable}"));
             }
         }
     }
@@ -327,12 +326,11 @@ impl Explainer<'_> {
     }
 
     /// A request for which nothing is stored that it could use.
-    fn missed(&mut self, status: &CacheStatus, is_head: bool, words: &str) {
-        let is_passed = status.member(NAME).contains("detail=range");
-        let (verdict, why) = match (is_head, is_passed) {
-            (true, _) => (Verdict::Pass, "; a HEAD is passed on then, and its response isn't stored"),
-            (false, true) => (Verdict::Pass, "; ranges like these are passed on then"),
-            (false, false) => (Verdict::Miss, ""),
+    fn missed(&mut self, passed_as: Option<&str>, words: &str) {
+        let (verdict, why) = match passed_as {
+            Some("head") => (Verdict::Pass, "; a HEAD is passed on then, and its response isn't stored"),
+            Some(_) => (Verdict::Pass, "; ranges like these are passed on then"),
+            None => (Verdict::Miss, ""),
         };
         self.end(verdict, format!("{words}{why}"));
     }
