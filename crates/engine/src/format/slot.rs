@@ -130,7 +130,7 @@ impl Slot {
     /// The slot after one more use; `None`: it counts no more.
     #[inline]
     pub(crate) fn used_once_more(self) -> Option<Self> {
-        (self.0 & FREQUENCY_MASK != FREQUENCY_MASK).then_some(Self(self.0 + (1 << FREQUENCY_SHIFT)))
+        (self.0 & FREQUENCY_MASK != FREQUENCY_MASK).then(|| Self(self.0 + (1 << FREQUENCY_SHIFT)))
     }
 
     /// Whether both name the same record: they are equal except for the frequency.
@@ -154,6 +154,15 @@ mod tests {
         assert!(slot.same_record(slot.with_frequency(7)));
         assert!(!slot.same_record(Slot::live(&PLACE, POSITIONS_MAX - 1, 66, 3)));
         assert!(!slot.may_hold(&Place { fingerprint: 0x7_fff0, ..PLACE }));
+    }
+
+    #[test]
+    fn a_slot_counts_up_to_the_highest_frequency() {
+        // With the fingerprint of only ones, one more would carry out of the word.
+        let place = Place { fingerprint: 0x7_ffff, ..PLACE };
+        let once = Slot::live(&place, 1, 1, FREQUENCY_MAX - 1).used_once_more().unwrap();
+        assert_eq!((once.frequency(), once.has_name_of(0x7_ffff)), (FREQUENCY_MAX, true));
+        assert_eq!(once.used_once_more(), None);
     }
 
     #[test]
