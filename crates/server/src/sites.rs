@@ -51,10 +51,11 @@ impl Site {
     }
 }
 
-/// Leaves out what may differ from machine to machine: the ways to the origin, folders, certificates and limits.
+/// Leaves out what may differ from machine to machine: the ways to the origin, folders, certificates, limits and logs.
 fn hash_of(settings: &site::Site) -> [u8; 32] {
     let (origins, limits) = (Vec::new(), site::Site::default().limits);
-    let common = site::Site { origins, origin: None, root: None, tls: None, limits, ..settings.clone() };
+    let common =
+        site::Site { origins, origin: None, root: None, tls: None, limits, access_log: None, ..settings.clone() };
     // The other form also has the places in the file.
     let bytes = serde_json::to_vec(&common).unwrap_or_else(|_| format!("{common:?}").into_bytes());
     sha256(&[&bytes])

@@ -23,7 +23,7 @@ pub use agent::Agent;
 pub use entry::{Get, List, Put, PutBeside, Remove, SortBy};
 pub use explain::Explain;
 pub use operate::{Create, Export, Import, Map, Purge, Resize, Scrub, ServerPlace, Stat, Top, Upkeep, Verify};
-pub use serve::{Check, Doctor, LogForm, RunningServer, Serve};
+pub use serve::{Check, Doctor, RunningServer, Serve};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, or a hit, also if the reader of the output closed it; 1 the key is absent; 2 the command line or the \

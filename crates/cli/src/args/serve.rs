@@ -7,9 +7,11 @@ use std::time::Duration;
 use super::operate::ServerPlace;
 use clap::{ArgGroup, Args, ValueEnum};
 use eyewall_server::OriginUrl;
+use eyewall_server::config::access_log::{AccessLog, LogTarget, Share};
 use eyewall_server::config::listen::ListenAddress;
+use eyewall_server::config::log_format::LogFormat;
 use eyewall_server::config::names::{HostHeader, Network};
-use eyewall_server::config::settings::{AccessLog, LogFormat, Sandbox};
+use eyewall_server::config::settings::Sandbox;
 use eyewall_server::units::{parse_duration, parse_size};
 
 pub(super) const SERVE_AFTER_HELP: &str = "\
@@ -36,7 +38,7 @@ pub(super) const RELOAD_AFTER_HELP: &str = "\
 The server reads its configuration file again and checks it. If the file has mistakes, nothing changes, and `reload` reports \
 them. Otherwise new requests have the new configuration, and requests in flight keep the old one. No request fails.
 
-Changes of [cache], and of `workers`, `socket_mode`, `admin`, `metrics_listen` and `access_log` of [server], need `eyewall upgrade` or a restart. \
+Changes of [cache], and of `workers`, `socket_mode`, `admin` and `metrics_listen` of [server], need `eyewall upgrade` or a restart. \
 A change of `sandbox` needs a restart. `reload` names those that differ.
 
 SIGHUP to the server does the same; its log says how it ended.";
@@ -118,12 +120,12 @@ pub struct Serve {
     /// Allow PURGE from this network or address; may be repeated; behind a proxy on this machine, all clients have the proxy's address
     #[arg(long, value_name = "NETWORK")]
     pub purge_from: Vec<Network>,
-    /// Log each request to this file; SIGUSR1 reopens it; `-` is standard output
+    /// Log each request to this file; SIGUSR1 reopens it; `-` is standard output, `syslog:/dev/log` the system's log
     #[arg(long, value_name = "FILE")]
-    pub access_log: Option<PathBuf>,
-    /// The format of the log's lines
+    pub access_log: Option<LogTarget>,
+    /// The format of the log's lines: `combined`, `json`, or a text with names such as `$status`
     #[arg(long, value_name = "FORMAT", default_value = "combined", requires = "access_log")]
-    pub access_log_format: LogForm,
+    pub access_log_format: LogFormat,
     /// Restrict this process to the files and system calls that it needs; overrides `sandbox` of the configuration file
     #[arg(long, value_name = "MODE")]
     pub sandbox: Option<SandboxMode>,
@@ -135,25 +137,8 @@ pub struct Serve {
 impl Serve {
     /// Where requests are logged, if they are.
     pub(crate) fn access_log(&self) -> Option<AccessLog> {
-        self.access_log.clone().map(|path| AccessLog { path, format: self.access_log_format.into() })
-    }
-}
-
-/// The form of the access log's lines, with the words of `--help`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogForm {
-    /// NCSA combined; the cache status and the time taken follow at the end
-    Combined,
-    /// One JSON object per line
-    Json,
-}
-
-impl From<LogForm> for LogFormat {
-    fn from(form: LogForm) -> Self {
-        match form {
-            LogForm::Combined => Self::Combined,
-            LogForm::Json => Self::Json,
-        }
+        let format = self.access_log_format.clone();
+        self.access_log.clone().map(|path| AccessLog { path, format, sample: Share::default() })
     }
 }
 

@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use eyewall_server::config::Spanned;
+use eyewall_server::config::access_log::{LogTarget, Share};
 use eyewall_server::config::compression::Compress;
 use eyewall_server::config::listen::ListenAddress;
+use eyewall_server::config::log_format::LogFormat;
 use eyewall_server::config::origin::Http2;
-use eyewall_server::config::settings::{CACHE_SIZE_DEFAULT, Limits, LogFormat, Sandbox};
+use eyewall_server::config::settings::{CACHE_SIZE_DEFAULT, Limits, Sandbox};
 use eyewall_server::config::site::Symlinks;
 use eyewall_server::config::tls::{SiteTls, TlsVersion};
 use eyewall_server::config::{Config, Problem, Server, Site, Volume, load, rule, site};
@@ -85,10 +87,14 @@ fn of_operators(paper: &mut Paper, server: &Server) {
         let format = match log.format {
             LogFormat::Combined => "combined",
             LogFormat::Json => "JSON",
+            LogFormat::Custom(_) => "a format of your own",
         };
-        let place =
-            if log.path.as_os_str() == "-" { "standard output".to_owned() } else { log.path.display().to_string() };
-        paper.line("log", &format!("{place}, {format}"));
+        let place = match &log.path {
+            LogTarget::Stdout => "standard output".to_owned(),
+            target => target.to_string(),
+        };
+        let sample = if log.sample == Share(1.0) { String::new() } else { format!(", a share of {}", log.sample.0) };
+        paper.line("log", &format!("{place}, {format}{sample}"));
     }
     if let Some(admin) = &server.admin {
         let admin = admin.get_ref();

@@ -6,8 +6,10 @@ use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::common::admin::Socket;
 use crate::common::client::{Reply, connect, send};
 use crate::common::command::{eyewall, run};
+use crate::common::metrics::Scrape;
 use crate::common::origin::Origin;
 use crate::common::server::{Server, Site};
 
@@ -267,4 +269,152 @@ fn the_log_keeps_a_cache_status_that_clients_do_not_get() {
     }
     let words: Vec<_> = objects_of(server, &folder.log()).iter().map(|line| line["cache"].clone()).collect();
     assert_eq!(words, ["miss", "hit", "hit"]);
+}
+
+/// Sends these bytes, and waits for the end.
+fn ask_raw(server: &Server, request: &str) {
+    let mut stream = connect(server.address);
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.read_to_end(&mut Vec::new()).unwrap();
+}
+
+/// The line of a message of syslog.
+fn message_of(datagram: &[u8]) -> String {
+    let message = std::str::from_utf8(datagram).unwrap();
+    let words: Vec<&str> = message.splitn(8, ' ').collect();
+    assert_eq!((words[0], words[3], words[5], words[6]), ("<190>1", "eyewall", "access", "-"), "{message}");
+    words[7].to_owned()
+}
+
+#[test]
+fn sites_have_logs_and_forms_of_their_own_or_none() {
+    let folder = Folder::new();
+    let origin = Origin::counting("Cache-Control: max-age=60\r\nX-Shop: 7");
+    let (shared, own) = (folder.log(), folder.0.path().join("own.log"));
+    let site =
+        |host: &str, log: &str| format!("[[site]]\nhosts = [\"{host}\"]\norigins = [\"{}\"]\n{log}\n", origin.url());
+    let server = Server::configured(&format!(
+        "[server]\n[server.access_log]\npath = \"{}\"\nformat = \"$host $request_uri $status\"\n{}{}{}{}",
+        shared.display(),
+        site("a", ""),
+        site("b", "[site.access_log]\noff = true"),
+        site(
+            "c",
+            &format!(
+                "[site.access_log]\npath = \"{}\"\nformat = '''{{\"cache\":\"$upstream_cache_status\",\"shop\":\"$sent_http_x_shop\",\"agent\":\"$http_user_agent\",\"site\":\"$server_name\"}}'''",
+                own.display()
+            )
+        ),
+        site("d", "[site.access_log]\nformat = \"$site: $request_method $uri\"\n"),
+    ));
+    for host in ["a", "b", "c", "d", "unknown"] {
+        for path in ["/?x", "/?x"] {
+            ask_raw(
+                &server,
+                &format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: \"\\{{\r\nConnection: close\r\n\r\n"),
+            );
+        }
+    }
+    // `TE` forces the full path.
+    ask_raw(&server, "GET /?x HTTP/1.1\r\nHost: c\r\nTE: trailers\r\nConnection: close, te\r\n\r\n");
+    let lines = lines_of(server, &shared);
+    let expected = ["a /?x 200", "a /?x 200", "d: GET /", "d: GET /", "unknown /?x 421", "unknown /?x 421"];
+    assert_eq!(lines, expected);
+    let text = std::fs::read_to_string(&own).unwrap();
+    let objects: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let caches: Vec<_> = objects.iter().map(|object| object["cache"].as_str().unwrap()).collect();
+    assert_eq!(caches, ["MISS", "HIT", "HIT"]);
+    assert!(objects.iter().all(|object| object["shop"] == "7" && object["site"] == "c"), "{text}");
+    assert!(objects[..2].iter().all(|object| object["agent"] == "\"\\{"), "{text}");
+}
+
+#[test]
+fn syslog_gets_each_line_over_a_socket_and_over_udp() {
+    let folder = Folder::new();
+    let socket = folder.0.path().join("log");
+    let unix = std::os::unix::net::UnixDatagram::bind(&socket).unwrap();
+    let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let server = Server::configured(&format!(
+        "[server]\n[server.access_log]\npath = \"syslog:{}\"\nformat = \"$request_uri\"\n[[site]]\norigins = [\"{url}\"]\n\
+         [[site]]\nhosts = [\"udp\"]\norigins = [\"{url}\"]\n[site.access_log]\npath = \"syslog:{}\"\nformat = \"json\"\n",
+        socket.display(),
+        udp.local_addr().unwrap(),
+        url = origin.url()
+    ));
+    server.get("/one");
+    ask_raw(&server, "GET /two HTTP/1.1\r\nHost: udp\r\nConnection: close\r\n\r\n");
+    let mut bytes = [0; 4096];
+    let count = unix.recv(&mut bytes).unwrap();
+    assert_eq!(message_of(&bytes[..count]), "/one");
+    let count = udp.recv(&mut bytes).unwrap();
+    let object: serde_json::Value = serde_json::from_str(&message_of(&bytes[..count])).unwrap();
+    assert_eq!((&object["target"], &object["status"]), (&"/two".into(), &200.into()));
+}
+
+#[test]
+fn lines_that_nobody_takes_are_a_metric() {
+    let folder = Folder::new();
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let socket = Socket::new();
+    let place = folder.0.path().join("nobody");
+    let server = Server::configured(&format!(
+        "[server]\naccess_log = {{ path = \"syslog:{}\" }}\n{}[[site]]\norigins = [\"{}\"]\n",
+        place.display(),
+        socket.table(),
+        origin.url()
+    ));
+    assert_eq!(server.get("/").status, 200);
+    let log = format!("syslog:{}", place.display());
+    Scrape::until(&socket, |scrape| scrape.sum("eyewall_access_log_lost_lines_total", &[("log", &log)]) == 1);
+}
+
+#[test]
+fn a_reload_takes_another_log() {
+    let folder = Folder::new();
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let (first, second) = (folder.log(), folder.0.path().join("second.log"));
+    let server = Server::configured(&format!(
+        "[server]\naccess_log = {{ path = \"{}\", format = \"$uri\" }}\n[[site]]\norigins = [\"{}\"]\n",
+        first.display(),
+        origin.url()
+    ));
+    server.get("/before");
+    server.change(|text| text.replace("access.log", "second.log").replace("$uri", "$uri $status"));
+    kill_process(Pid::from_child(&server.child), Signal::HUP).unwrap();
+    while !second.exists() {
+        std::thread::yield_now();
+    }
+    // The workers have it when one of them has; each may take a moment.
+    let start = std::time::Instant::now();
+    let mut asked = 0;
+    loop {
+        server.get("/after");
+        asked += 1;
+        if std::fs::read_to_string(&second).unwrap().contains("/after 200") {
+            break;
+        }
+        assert!(start.elapsed() < std::time::Duration::from_mins(1), "no line came");
+    }
+    let after = lines_of(server, &second);
+    let before = std::fs::read_to_string(&first).unwrap();
+    assert!(before.lines().next() == Some("/before") && before.lines().count() + after.len() == asked + 1, "{before}");
+}
+
+#[test]
+fn a_sample_logs_errors_always() {
+    let folder = Folder::new();
+    let origin = Origin::answering(|request| {
+        let status = if request.target == "/bad" { 500 } else { 200 };
+        (status, "Cache-Control: no-store".to_owned(), b"x".to_vec())
+    });
+    let server = Server::configured(&format!(
+        "[server]\naccess_log = {{ path = \"{}\", format = \"$uri $status\", sample = 0 }}\n[[site]]\norigins = [\"{}\"]\n",
+        folder.log().display(),
+        origin.url()
+    ));
+    for path in ["/good", "/bad", "/good"] {
+        server.get(path);
+    }
+    assert_eq!(lines_of(server, &folder.log()), ["/bad 500"]);
 }

@@ -1,7 +1,6 @@
 //! Checks that need more than one key, or the disk: `[server]` and `[cache]`, and the hosts of several sites.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use toml::Spanned;
 
@@ -10,7 +9,7 @@ use super::check_path::{file, folder, has_folder};
 use super::listen::ListenAddress;
 use super::problem::Fault;
 use super::settings::{Admin, CACHE_SIZE_DEFAULT, Server, Settings, Volume};
-use super::{check_site, check_tls, fleet, memory, site};
+use super::{access_log, check_site, check_tls, fleet, memory, site};
 use crate::units;
 
 /// Reports all mistakes.
@@ -47,16 +46,8 @@ fn server(server: &Server, faults: &mut Vec<Fault>) {
         }
     }
     listeners(server, faults);
-    if let Some(log) = &server.access_log
-        && log.get_ref().path != Path::new("-")
-        && !has_folder(&log.get_ref().path)
-    {
-        let message = format!("the folder of the access log {} doesn't exist", log.get_ref().path.display());
-        faults.push(Fault::new(
-            log.span(),
-            message,
-            "create it first, or give `-` for standard output; systemd creates the folders of a unit when it starts the unit",
-        ));
+    if let Some(log) = &server.access_log {
+        access_log::check(log.span(), &log.get_ref().path, faults);
     }
     if let Some(found) = &server.admin {
         admin(found, faults);

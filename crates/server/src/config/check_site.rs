@@ -9,6 +9,7 @@ use http::header::{
 };
 use toml::Spanned;
 
+use super::access_log;
 use super::check_limits;
 use super::check_path::{self, file};
 use super::check_rewrite;
@@ -55,6 +56,9 @@ pub(super) fn site(found: &Spanned<Site>, faults: &mut Vec<Fault>) {
     origins(site, faults);
     compression(site, faults);
     check_limits::site(site, faults);
+    if let Some(log) = &site.access_log {
+        access_log::check_site(log, faults);
+    }
     for field in &site.key.headers {
         if let Some((_, why)) = NOT_IN_KEYS.iter().find(|(name, _)| *name == field.get_ref().0) {
             faults.push(Fault::new(field.span(), format!("`{}` can't be part of a key", field.get_ref()), *why));

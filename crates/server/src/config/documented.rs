@@ -6,13 +6,14 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::access_log::{AccessLog, SiteAccessLog};
 use super::compression::SiteCompression;
 use super::fleet::Fleet;
 use super::origin::{Health, OriginSettings, Tls};
 use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::{RULE_KEYS, Rule};
 use super::second_level::SecondLevel;
-use super::settings::{AccessLog, Admin, Limits, Server, Settings, Volume};
+use super::settings::{Admin, Limits, Server, Settings, Volume};
 use super::site::{Key, Site, SiteCache};
 use super::site_limits::SiteLimits;
 use super::tls::{Acme, CertificateFiles, ServerTls};
@@ -86,6 +87,7 @@ fn keys() -> BTreeSet<(String, String)> {
         ("[site.compression]", keys_of::<SiteCompression>()),
         ("[site.cache]", keys_of::<SiteCache>()),
         ("[site.limits]", keys_of::<SiteLimits>()),
+        ("[site.access_log]", keys_of::<SiteAccessLog>()),
         ("[[site.rule]]", keys_of::<Rule>()),
     ];
     let below: BTreeSet<&str> = tables.iter().map(|(table, _)| *table).collect();
@@ -200,7 +202,7 @@ fn messages_about_wrong_types_have_no_words_of_the_program() {
     for name in ["access_log", "limits", "admin", "tls", "acme"] {
         all.push(("[server]\n".to_owned(), name.to_owned()));
     }
-    for name in ["origin", "key", "cache", "limits", "rule", "tls"] {
+    for name in ["origin", "key", "cache", "limits", "access_log", "rule", "tls"] {
         all.push(("[[site]]\n".to_owned(), name.to_owned()));
     }
     for name in ["health", "tls"] {

@@ -13,6 +13,7 @@
 //! - Loading a configuration opens no socket and no volume, starts no thread, and resolves no host. It changes nothing.
 //! - Keys, and rules that can be matched. `key` and `rules` make them from these settings, and `sites` finds a site by its host.
 
+pub mod access_log;
 mod check;
 mod check_limits;
 mod check_path;
@@ -23,6 +24,7 @@ pub mod compression;
 pub mod fleet;
 pub mod language;
 pub mod listen;
+pub mod log_format;
 pub(crate) mod memory;
 mod messages;
 pub mod names;

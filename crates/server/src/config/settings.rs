@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::access_log::AccessLog;
 use super::fleet::Fleet;
 use super::listen::{ListenAddress, SocketMode};
 use super::names::Network;
@@ -191,37 +192,6 @@ impl Server {
         self.listen.get_or_insert_default();
         self.listen_tls.get_or_insert_default();
     }
-}
-
-/// `[server.access_log]`
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AccessLog {
-    /// The file to log to. `"-"` is standard output.
-    ///
-    /// Example: `"/var/log/eyewall.log"`
-    pub path: PathBuf,
-    /// `"combined"` is the NCSA format; what the cache did and how long it took follow at the end. `"json"` is one object a
-    /// line.
-    ///
-    /// Example: `"json"`
-    pub format: LogFormat,
-}
-
-impl Default for AccessLog {
-    fn default() -> Self {
-        Self { path: PathBuf::from("-"), format: LogFormat::Combined }
-    }
-}
-
-/// The form of the access log's lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// NCSA combined; the cache status and the time taken follow at the end.
-    Combined,
-    /// One JSON object a line.
-    Json,
 }
 
 /// `[server.limits]`

@@ -10,6 +10,7 @@ use eyewall_page_cache::compression::Compression;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::access_log::SiteAccessLog;
 use super::compression::{Compress, SiteCompression};
 use super::language::LanguageTag;
 use super::names::{CookieName, FieldName, Glob, HostName, HostPattern};
@@ -126,6 +127,8 @@ pub struct Site {
     pub cache: SiteCache,
     /// The limits for its clients, and for the requests to its origins.
     pub limits: SiteLimits,
+    /// The log of its requests, if it differs from the server's.
+    pub access_log: Option<Spanned<SiteAccessLog>>,
     /// Exceptions, in order.
     pub rule: Vec<Spanned<Rule>>,
 }
@@ -154,6 +157,7 @@ impl Default for Site {
             key: Key::default(),
             cache: SiteCache::default(),
             limits: SiteLimits::default(),
+            access_log: None,
             rule: Vec::new(),
         }
     }

@@ -52,6 +52,7 @@ mod outcome;
 mod peers;
 mod proxy;
 mod purge;
+mod random;
 mod reload;
 mod reply;
 mod sandbox;

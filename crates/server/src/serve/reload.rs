@@ -32,14 +32,13 @@ use crate::serve::error::Error;
 pub(crate) type Source = Box<dyn Fn() -> Result<Config, Vec<Problem>> + Send + Sync>;
 
 /// The settings that need another process. A name without a dot is a whole table.
-const FIXED: [&str; 8] = [
+const FIXED: [&str; 7] = [
     "cache",
     "fleet",
     "server.workers",
     "server.socket_mode",
     "server.admin",
     "server.metrics_listen",
-    "server.access_log",
     "server.sandbox",
 ];
 
@@ -138,6 +137,7 @@ impl Reloader {
         sandbox::admit(&config)?;
         let client = Peers::renewed_client(&config)?;
         let mut shared = before.renewed(config)?;
+        shared.open_logs()?;
         let server = &shared.config.server;
         let prepared = self.workers.prepare(&ListenPlace::all(server), |workers| Binding::of(server, workers))?;
         shared.begin_tls(prepared.https_port(), Some(&before))?;
@@ -178,7 +178,6 @@ fn keep_fixed(running: &Config, wanted: &mut Config) -> Vec<String> {
     wanted.server.socket_mode = running.server.socket_mode;
     wanted.server.admin.clone_from(&running.server.admin);
     wanted.server.metrics_listen.clone_from(&running.server.metrics_listen);
-    wanted.server.access_log.clone_from(&running.server.access_log);
     wanted.server.sandbox = running.server.sandbox;
     let mut changed = Vec::new();
     for name in FIXED {
@@ -221,12 +220,11 @@ mod tests {
         let site = "[[site]]\norigins = [\"http://a\"]\n";
         let running = parse(&format!("[server]\nworkers = 2\n[cache]\nsize = \"8M\"\n{site}")).unwrap();
         let text = format!(
-            "[server]\nlisten = [\"127.0.0.1:1\"]\nworkers = 3\naccess_log = {{ path = \"-\" }}\n\
-             [cache]\nsize = \"9M\"\nscrub = \"1h\"\n{site}"
+            "[server]\nlisten = [\"127.0.0.1:1\"]\nworkers = 3\n[cache]\nsize = \"9M\"\nscrub = \"1h\"\n{site}"
         );
         let mut wanted = parse(&text).unwrap();
         let changed = keep_fixed(&running, &mut wanted);
-        assert_eq!(changed, ["cache.scrub", "cache.size", "server.workers", "server.access_log"]);
+        assert_eq!(changed, ["cache.scrub", "cache.size", "server.workers"]);
         assert_eq!(tree(&wanted)["cache"], tree(&running)["cache"]);
         assert_eq!(wanted.server.workers.map(|workers| workers.0), Some(2));
         assert_eq!(wanted.server.http_addresses()[0].get_ref().to_string(), "127.0.0.1:1", "it can change");

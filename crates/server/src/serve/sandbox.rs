@@ -174,10 +174,8 @@ fn of_server(server: &Server, needs: &mut Vec<Need>) {
             needs.push(Need::file("server.listen", path, Access::Socket));
         }
     }
-    let log = server.access_log.as_ref().map(|log| log.get_ref().path.as_path());
-    needs.extend(
-        log.filter(|path| *path != Path::new("-")).map(|path| Need::file("server.access_log", path, Access::Log)),
-    );
+    let log = server.access_log.as_ref().and_then(|log| log.get_ref().path.file());
+    needs.extend(log.map(|path| Need::file("server.access_log", path, Access::Log)));
     if let Some(admin) = server.admin.as_ref().map(Spanned::get_ref) {
         needs.extend(admin.socket.iter().map(|path| Need::file("server.admin.socket", path.get_ref(), Access::Socket)));
         needs.extend(
@@ -222,6 +220,8 @@ fn of_site(site: &Site, needs: &mut Vec<Need>) {
             }
         }
     }
+    let log = site.access_log.as_ref().and_then(|log| log.get_ref().path.as_ref()?.file());
+    needs.extend(log.map(|path| Need::file("site.access_log", path, Access::Log)));
     let ca_file = site.origin_settings().tls.and_then(|tls| tls.into_inner().ca_file);
     needs.extend(ca_file.map(|path| Need::file("site.origin.tls.ca_file", path.get_ref(), Access::Read)));
 }

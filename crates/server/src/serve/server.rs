@@ -14,7 +14,7 @@ use super::admin::Admin;
 use super::error::Error;
 use super::handle::Handle;
 use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers, https_port};
-use super::log::Log;
+use super::log::LastLines;
 use super::metrics::Door;
 use super::peers::{Peers, PeersThreads};
 use super::reload::{Reloaded, Reloader, Source};
@@ -58,7 +58,7 @@ pub struct Server {
     _fleet: Option<super::fleet::Node>,
     _second_level: Option<LevelThreads>,
     _upkeep: Upkeep,
-    _log: Option<Log>,
+    _log: LastLines,
 }
 
 impl Builder {
@@ -195,6 +195,8 @@ impl Builder {
         let mut shared = Shared::new(config, &cache, clock)?;
         (shared.peers, shared.fleet) = (peers.clone(), fleet.as_ref().map(|(fleet, _)| Arc::clone(fleet)));
         let second_level = Level::start(&mut shared)?;
+        shared.open_logs()?;
+        let log = LastLines(Arc::clone(&shared.sinks));
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
         let (server, binding) = (&config.server, Binding::of(&config.server, workers));
         let sockets = Sockets::bind(&places, binding, &mut inherited_sockets, &mut activated)?;
@@ -209,8 +211,6 @@ impl Builder {
         let (admin, metrics) = bind_for_operators(server, &upgrader, &cache, (is_successor, inherited_admin))?;
         let has_admin = admin.as_ref().is_some_and(Admin::is_inherited);
         let (place, metrics_address) = (admin.as_ref().map(Admin::place), metrics.as_ref().map(Door::address));
-        let log = server.access_log.as_ref().map(|log| Log::start(log.get_ref())).transpose()?;
-        let lines = log.as_ref().map(Log::lines);
         let follow = |(settings, fleet): (&Spanned<_>, _)| {
             super::fleet::start(settings.get_ref(), fleet, peers.as_deref(), &reloader, &cache)
         };
@@ -218,7 +218,7 @@ impl Builder {
         let stop_peers = PeersThreads::start(peers_threads.as_mut(), peers.as_ref(), &reloader)?;
         let upkeep = Upkeep::start(store, config.cache.scrub.0, Arc::clone(&reloader.shared().metrics))?;
         let stops = (&handle, self.handles_signals, stop_peers);
-        let listening = Listening::start(beginnings, &upgrader, (admin, metrics), lines.as_ref(), stops)?;
+        let listening = Listening::start(beginnings, &upgrader, (admin, metrics), stops)?;
         upgrader.own_files();
         config.log_warnings();
         let server = Server {
@@ -290,7 +290,7 @@ impl Server {
 
     /// Puts another configuration in force, without losing a request. When this returns, every request that begins has it; requests
     /// in flight keep the one before. Settings that only a new process can take over stay as they are, and the result names them:
-    /// the volume, the number of workers, the administration, and the access log.
+    /// the volume, the number of workers, and the administration.
     ///
     /// It blocks the thread until all workers have the configuration, which takes milliseconds.
     ///

@@ -105,6 +105,12 @@ impl Service {
         }
     }
 
+    /// The number of the site that has this host, as a client wrote it.
+    pub(crate) fn site_of(&self, host: Option<&[u8]>) -> Option<usize> {
+        let host = RequestHost::parse(str::from_utf8(host?).ok()?).ok()?;
+        self.shared.by_host.number_of(host.name())
+    }
+
     /// Reads bytes of the volume that the kernel couldn't send, so that the engine notices their loss.
     pub(crate) fn notice_loss(&self, value: &[u8]) {
         self.shared.pages.store.notice_loss(value);

@@ -20,6 +20,7 @@ use toml::Spanned;
 use super::admission::Admission;
 use super::error::Error;
 use super::files::{self, Files};
+use super::log::{Logs, Sinks};
 use super::metrics::Metrics;
 use super::origin::{OriginSite, Settings};
 use super::peers::Peers;
@@ -65,6 +66,10 @@ pub(crate) struct Shared {
     pub(crate) cache: Cache,
     /// The counters. The same ones for all configurations of a server.
     pub(crate) metrics: Arc<Metrics>,
+    /// The access logs, once they are open.
+    pub(crate) logs: Arc<Logs>,
+    /// Where their lines go. The same ones for all configurations of a server.
+    pub(crate) sinks: Arc<Sinks>,
     /// The clock of certificates and of the keys of session tickets.
     clock: Arc<dyn Clock>,
 }
@@ -108,7 +113,7 @@ impl Shared {
         let known = (Arc::clone(&self.metrics), self.admission.as_ref(), &self.sites[..]);
         let shared = Self::with(config, &self.cache, files, pages, clock, known)?;
         let (fleet, peers, second_level) = (self.fleet.clone(), self.peers.clone(), self.second_level.clone());
-        Ok(Self { fleet, peers, second_level, ..shared })
+        Ok(Self { fleet, peers, second_level, sinks: Arc::clone(&self.sinks), ..shared })
     }
 
     fn with(
@@ -151,8 +156,19 @@ impl Shared {
             second_level: None,
             cache: cache.clone(),
             metrics,
+            logs: Arc::default(),
+            sinks: Arc::default(),
             clock,
         })
+    }
+
+    /// Opens the access logs. A state that answers no requests has none.
+    ///
+    /// # Errors
+    /// Those of [`Logs::open`].
+    pub(crate) fn open_logs(&mut self) -> Result<(), Error> {
+        self.logs = Arc::new(Logs::open(&self.config, &self.by_host, &self.sinks)?);
+        Ok(())
     }
 
     /// Loads the certificates, and starts the threads that keep them up, unless the state `before` has the same ones. Call it once

@@ -149,11 +149,6 @@ impl<'a> SimpleRequest<'a> {
         self.fields.len()
     }
 
-    /// The value of the first field of this name, in lower case.
-    pub(crate) fn field(&self, name: &str) -> Option<&[u8]> {
-        self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
-    }
-
     /// The values of all fields of this name, in lower case.
     pub(crate) fn values(&self, name: &str) -> impl DoubleEndedIterator<Item = &'a [u8]> {
         self.fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)

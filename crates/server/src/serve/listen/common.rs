@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
-use http::{Request, Response, Version};
+use http::{Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ use crate::config::settings::Limits;
 use crate::key::Scheme;
 use crate::serve::arrival::Arrival;
 use crate::serve::body::Backlog;
-use crate::serve::log::{self, Lines, LoggedRequest};
+use crate::serve::log::{self, Entry, LoggedRequest, Logs};
 use crate::serve::metrics::Counters;
 use crate::serve::outcome::Outcome;
 use crate::serve::proxy::fast_path::FastHit;
@@ -39,7 +39,8 @@ pub(super) struct Common {
     pub(super) limits: Limits,
     /// What `memory` leaves for connections and requests.
     pub(super) memory: Option<MemoryShares>,
-    pub(super) log: Option<Lines>,
+    /// `None`: no request is logged.
+    pub(super) log: Option<Arc<Logs>>,
     /// What this worker has counted.
     pub(super) counters: Counters,
     /// The connections of all workers.
@@ -50,15 +51,10 @@ pub(super) struct Common {
 
 impl Common {
     /// Call it on the worker's thread.
-    pub(super) fn new(
-        shared: &Arc<Shared>,
-        log: Option<Lines>,
-        connections: Arc<Connections>,
-        budget: Arc<StreamBudget>,
-    ) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, connections: Arc<Connections>, budget: Arc<StreamBudget>) -> Self {
         let (limits, memory) = (shared.config.server.limits.clone(), shares(shared));
         let (service, counters) = (Service::new(shared, None), Counters::new(shared));
-        Self { generation: 0, service, limits, memory, log, counters, connections, budget }
+        Self { generation: 0, service, limits, memory, log: logs(shared), counters, connections, budget }
     }
 
     /// The same by another configuration.
@@ -68,7 +64,7 @@ impl Common {
             service: Service::new(shared, Some(&self.service)),
             limits: shared.config.server.limits.clone(),
             memory: shares(shared),
-            log: self.log.clone(),
+            log: logs(shared),
             counters: self.counters.renewed(shared),
             connections: Arc::clone(&self.connections),
             budget: Arc::clone(&self.budget),
@@ -95,6 +91,18 @@ impl Common {
         self.service.admits(real_client, route.as_ref()).then_some(found)
     }
 
+    /// The line of a hit of the fast path with this head, if it has one.
+    pub(super) fn entry_of_hit(
+        &self,
+        site: Option<usize>,
+        request: &SimpleRequest<'_>,
+        (client, started): (IpAddr, Option<std::time::Instant>),
+        answer: (StatusCode, &[u8]),
+    ) -> Option<Entry> {
+        let (log, started) = self.log.as_ref().zip(started)?;
+        log.entry_of_hit(site, &LoggedRequest::of_simple(request), (client, started), answer)
+    }
+
     pub(super) async fn answer(
         &self,
         mut request: Request<Incoming>,
@@ -110,10 +118,11 @@ impl Common {
         let mut unanswered = self.counters.begin();
         let version = request.version();
         let scheme = request.extensions().get::<Forwarded>().map_or(arrival.scheme, |forwarded| forwarded.scheme);
-        let mut entry = self
-            .log
-            .as_ref()
-            .map(|log| log.entry(&LoggedRequest::of(&request, scheme), real_client, Instant::now().into_std()));
+        let mut entry = self.log.as_ref().and_then(|log| {
+            let logged = LoggedRequest::of(&request, scheme);
+            let site = if log.differ() { self.service.site_of(logged.host()) } else { None };
+            log.entry(site, &logged, real_client, Instant::now().into_std())
+        });
         // Pinned, because two branches wait for it.
         let head = (version == Version::HTTP_2).then(|| HeadBytes::count(open.connection(), request.headers()));
         let is_over = head.as_ref().is_some_and(|head| head.is_over(self.limits.header_bytes.0));
@@ -146,7 +155,8 @@ impl Common {
         };
         let outcome = Outcome::of(&response);
         if let Some(entry) = &mut entry {
-            entry.answered(&response, &outcome, origin_time);
+            let site = self.log.as_ref().and_then(|log| log.label(unanswered.site));
+            entry.answered(&response, &outcome, site, origin_time);
         }
         let sent = unanswered.answered(&response, &outcome);
         drop((head, memory));
@@ -158,6 +168,11 @@ impl Common {
             TrackedBody::new(body, open, (entry, sent), stream, loss, arrival.files.clone())
         })
     }
+}
+
+/// The logs of a configuration, if any request is logged.
+fn logs(shared: &Shared) -> Option<Arc<Logs>> {
+    shared.logs.is_on().then(|| Arc::clone(&shared.logs))
 }
 
 /// The shares of a configuration.

@@ -49,7 +49,7 @@ use crate::key::Scheme;
 use crate::serve::admission::MemoryHeld;
 use crate::serve::arrival::Arrival;
 use crate::serve::interim::Interim;
-use crate::serve::log::{Entry, LoggedRequest};
+use crate::serve::log::Entry;
 use crate::serve::metrics::Sent;
 use crate::serve::service::Route;
 use crate::serve::simple_request::{self, Length, Parsed};
@@ -327,15 +327,14 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
                 Poll::Pending => Ok(0),
             };
         let of_value = written.as_ref().map_or(0, |written| written.saturating_sub(head.len()));
-        let counters = common.counters.site(route.as_ref().map(|route| route.site));
+        let site = route.as_ref().map(|route| route.site);
+        let counters = common.counters.site(site);
         let place = counters.hit(page.status, page.looked_up.elapsed().unwrap_or_default());
         counters.sent(place, of_value);
-        let entry = common.log.as_ref().zip(started).map(|(log, started)| {
-            let mut entry = log.entry(&LoggedRequest::of_simple(&request), real_client, started);
-            entry.answered_by_hit(page.status);
+        let entry = common.entry_of_hit(site, &request, (real_client, started), (page.status, &head));
+        if let Some(entry) = &entry {
             entry.sent(of_value);
-            entry
-        });
+        }
         let sent = written?;
         if request.is_last {
             *grant = Grant::End;

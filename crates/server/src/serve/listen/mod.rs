@@ -62,7 +62,6 @@ use tokio::sync::watch;
 
 use super::admin::Admin;
 use super::handle::Handle;
-use super::log::Lines;
 use super::metrics::Door;
 use super::stop::Stop;
 use super::upgrade::Upgrader;
@@ -104,7 +103,6 @@ impl Listening {
         beginnings: Vec<Beginning>,
         upgrader: &Arc<Upgrader>,
         (admin, metrics): (Option<Admin>, Option<Door>),
-        log: Option<&Lines>,
         (handle, handles_signals, stop_peers): (&Handle, bool, watch::Sender<Stop>),
     ) -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
@@ -126,7 +124,6 @@ impl Listening {
         for beginning in beginnings {
             let together = Together {
                 shared: upgrader.reloader.shared(),
-                log: log.cloned(),
                 connections: Arc::clone(&running.connections),
                 budget: Arc::clone(&upgrader.reloader.workers().budget),
             };

@@ -115,7 +115,7 @@ impl Site {
             None,
         );
         assert!(kept.is_some());
-        let common = Common::new(&shared, None, Arc::default(), Arc::new(StreamBudget::new(0)));
+        let common = Common::new(&shared, Arc::default(), Arc::new(StreamBudget::new(0)));
         Common { limits: self.limits.clone(), ..common }
     }
 

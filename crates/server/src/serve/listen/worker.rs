@@ -14,7 +14,6 @@ use super::connections::Connections;
 use super::listener::{Layers, ListenSocket, Listener};
 use super::stream_budget::StreamBudget;
 use super::workers::{Beginning, Change, Order};
-use crate::serve::log::Lines;
 use crate::serve::shared::Shared;
 use crate::serve::stop::Stop;
 
@@ -25,7 +24,6 @@ const BLOCKING_THREADS_MAX: usize = 16;
 #[derive(Clone)]
 pub(super) struct Together {
     pub(super) shared: Arc<Shared>,
-    pub(super) log: Option<Lines>,
     pub(super) connections: Arc<Connections>,
     pub(super) budget: Arc<StreamBudget>,
 }
@@ -56,8 +54,8 @@ pub(super) fn run(beginning: Beginning, together: Together, mut stopping: watch:
         .build()?;
     let Beginning { listeners, mut orders } = beginning;
     runtime.block_on(async {
-        let Together { shared, log, connections, budget } = together;
-        let common = Common::new(&shared, log, connections, budget);
+        let Together { shared, connections, budget } = together;
+        let common = Common::new(&shared, connections, budget);
         drop(shared);
         // Each connection has a sender. The receiver ends when the last sender is dropped.
         let (alive, mut all_gone) = mpsc::channel::<()>(1);

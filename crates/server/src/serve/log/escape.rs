@@ -2,13 +2,39 @@
 
 use std::io::Write as _;
 
+/// How values of clients are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Escape {
+    /// As a part of a text between quotes.
+    Quoted,
+    /// As a part of a JSON string.
+    Json,
+}
+
+impl Escape {
+    pub(super) fn push(self, line: &mut Vec<u8>, text: &[u8]) {
+        match self {
+            Self::Quoted => push_quoted(line, text),
+            Self::Json => push_json(line, text),
+        }
+    }
+
+    /// The same for a text that may stand without quotes.
+    pub(super) fn push_bare(self, line: &mut Vec<u8>, text: &[u8]) {
+        match self {
+            Self::Quoted => push_bare(line, text),
+            Self::Json => push_json(line, text),
+        }
+    }
+}
+
 /// Appends a text between quotes: quotes, backslashes, and all other bytes than printable ASCII as `\xHH`.
-pub(super) fn push_quoted(line: &mut Vec<u8>, text: &[u8]) {
+fn push_quoted(line: &mut Vec<u8>, text: &[u8]) {
     push(line, text, |byte| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~'));
 }
 
 /// Appends a text without quotes: as between quotes, and blanks as `\x20`.
-pub(super) fn push_bare(line: &mut Vec<u8>, text: &[u8]) {
+fn push_bare(line: &mut Vec<u8>, text: &[u8]) {
     push(line, text, |byte| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~'));
 }
 
@@ -23,9 +49,8 @@ fn push(line: &mut Vec<u8>, text: &[u8], is_plain: impl Fn(u8) -> bool) {
     line.extend_from_slice(rest);
 }
 
-/// Appends a JSON string (RFC 8259, section 7). Bytes that aren't UTF-8 become U+FFFD, and all control characters are escaped.
-pub(super) fn push_json(line: &mut Vec<u8>, text: &[u8]) {
-    line.push(b'"');
+/// Appends a part of a JSON string (RFC 8259, section 7). Bytes that aren't UTF-8 become U+FFFD, and all control characters are escaped.
+fn push_json(line: &mut Vec<u8>, text: &[u8]) {
     for chunk in text.utf8_chunks() {
         let mut rest = chunk.valid();
         while let Some(at) = rest.find(|letter: char| matches!(letter, '"' | '\\') || letter.is_control()) {
@@ -42,7 +67,6 @@ pub(super) fn push_json(line: &mut Vec<u8>, text: &[u8]) {
             line.extend_from_slice("\u{fffd}".as_bytes());
         }
     }
-    line.push(b'"');
 }
 
 #[cfg(test)]
@@ -76,7 +100,7 @@ mod tests {
     #[test]
     fn a_json_string_reads_as_what_was_written() {
         for text in ["", "plain", "a \"b\" \\c", "\r\n\t\0\u{1b}\u{7f}\u{9b}", "caf\u{e9} \u{1f300}", "\\x41"] {
-            let line = pushed(push_json, text.as_bytes());
+            let line = format!("\"{}\"", pushed(push_json, text.as_bytes()));
             assert_eq!(serde_json::from_str::<String>(&line).unwrap(), text);
             assert!(!line.contains(char::is_control), "{line:?}");
         }
@@ -84,7 +108,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_utf_8_are_marked() {
-        let line = pushed(push_json, b"a\xff\xc3b\x22");
+        let line = format!("\"{}\"", pushed(push_json, b"a\xff\xc3b\x22"));
         assert_eq!(serde_json::from_str::<String>(&line).unwrap(), "a\u{fffd}\u{fffd}b\"");
     }
 }

@@ -1,99 +1,156 @@
-//! The access log: a line for each request, in NCSA combined format or JSON.
+//! The access log: a line for each request, in NCSA combined format, in JSON, or in a form of the operator's.
 //!
 //! ```text
+//! logs: by site ──> lines: a form, a sample, a sink
 //! connection ──> entry    from the head of a request until the last byte of its response has left
-//!                  └────> queue, bounded ──> writer: a thread, which batches ──> the file, or standard output
-//! escape: the form of a line              origin_time: the time of the origin
+//!                  └────> queue, bounded ──> writer: a thread for each sink, which batches ──> a file, standard output, or syslog
+//! form, escape: the form of a line         origin_time: the time of the origin
 //! ```
 //!
-//! No worker ever waits for the file. If the writer doesn't keep up, lines are dropped and counted. A line waits for others
+//! No worker ever waits for a sink. If the writer doesn't keep up, lines are dropped and counted. A line waits for others
 //! at most a second, and a graceful end writes all lines.
 //!
 //! # What is absent
-//! Rotation: SIGUSR1 and SIGHUP reopen the file, as logrotate and similar tools need it. The bytes of an upgraded connection.
+//! Rotation: SIGUSR1 and SIGHUP reopen files, as logrotate and similar tools need it. The bytes of an upgraded connection. Secrets: no
+//! form can name a field that usually has one.
 
 mod entry;
 mod escape;
+mod form;
+mod logged_request;
 mod origin_time;
 mod queue;
+mod sinks;
+mod syslog;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::net::IpAddr;
-use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Instant;
 
 use http::StatusCode;
-use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::settings::{AccessLog, LogFormat};
+use super::random;
+use crate::config::Config;
+use crate::config::access_log::{AccessLog, SiteAccessLog};
 use crate::serve::error::Error;
-pub(crate) use entry::{Entry, LoggedRequest};
+use crate::sites::Sites;
+pub(crate) use entry::Entry;
+use form::Form;
+pub(crate) use logged_request::LoggedRequest;
 pub(crate) use origin_time::{counted, measured};
-use queue::Queue;
-use writer::{Target, Writer};
+use sinks::Sink;
+pub(crate) use sinks::{LastLines, Sinks};
+use toml::Spanned;
 
-/// An access log. Dropping it writes the lines that wait.
-pub(crate) struct Log {
-    lines: Lines,
-    thread: Option<JoinHandle<()>>,
+/// The access logs by one configuration.
+#[derive(Default)]
+pub(crate) struct Logs {
+    /// That of requests which belong to no site.
+    server: Option<Lines>,
+    /// In the order of the configuration.
+    sites: Vec<OfSite>,
+    /// Whether a site has another log than the server.
+    differ: bool,
 }
 
-/// The workers' part of an access log.
+struct OfSite {
+    label: Box<str>,
+    lines: Option<Lines>,
+}
+
+/// The form of lines, and where they go.
 #[derive(Clone)]
 pub(crate) struct Lines {
-    queue: Arc<Queue>,
-    format: LogFormat,
+    sink: Arc<Sink>,
+    form: Arc<Form>,
+    /// The share of the requests that have a line.
+    sample: f64,
 }
 
-impl Log {
-    /// Opens the file, and starts the thread that writes it. From now on SIGUSR1 and SIGHUP reopen the file.
+impl Logs {
+    /// Opens the sinks that aren't open yet.
     ///
     /// # Errors
-    /// [`Error::AccessLog`], if the file can't be opened; [`Error::Start`], if the system gives no thread or signal.
-    pub(crate) fn start(settings: &AccessLog) -> Result<Self, Error> {
-        let path: &Path = &settings.path;
-        let target = Target::open(path).map_err(|source| Error::AccessLog { path: path.to_owned(), source })?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
-        let reopen = {
-            let _inside = runtime.enter();
-            let signals = [SignalKind::user_defined1(), SignalKind::hangup()].map(signal);
-            let [usr1, hangup] = signals;
-            [usr1.map_err(Error::Start)?, hangup.map_err(Error::Start)?]
+    /// [`Error::AccessLog`], if a sink can't be opened; [`Error::Start`], if the system gives no thread or signal.
+    pub(crate) fn open(config: &Config, by_host: &Sites, sinks: &Sinks) -> Result<Self, Error> {
+        let open = |log: &AccessLog| {
+            let (form, sample) = (Arc::new(Form::of(&log.format)), log.sample.0);
+            sinks.open(&log.path).map(|sink| Lines { sink, form, sample })
         };
-        let queue = Arc::new(Queue::default());
-        let writer = Writer::new(Arc::clone(&queue), target);
-        let work = move || runtime.block_on(writer.run(reopen));
-        let thread = std::thread::Builder::new().name("access-log".to_owned()).spawn(work).map_err(Error::Start)?;
-        Ok(Self { lines: Lines { queue, format: settings.format }, thread: Some(thread) })
+        let server = config.server.access_log.as_ref().map(Spanned::get_ref);
+        let lines = server.map(open).transpose()?;
+        let mut sites = Vec::new();
+        for site in by_host {
+            let own = site.settings.access_log.as_ref();
+            let of_site = match own {
+                Some(_) => SiteAccessLog::of_site(own, server).as_ref().map(open).transpose()?,
+                None => lines.clone(),
+            };
+            sites.push(OfSite { label: site.label().into(), lines: of_site });
+        }
+        let differ = by_host.iter().any(|site| site.settings.access_log.is_some());
+        Ok(Self { server: lines, sites, differ })
     }
 
-    pub(crate) fn lines(&self) -> Lines {
-        self.lines.clone()
+    /// Whether any request has a line.
+    pub(crate) fn is_on(&self) -> bool {
+        self.server.is_some() || self.sites.iter().any(|site| site.lines.is_some())
     }
-}
 
-impl Drop for Log {
-    fn drop(&mut self) {
-        self.lines.queue.end();
-        if let Some(thread) = self.thread.take() {
-            // The thread has logged a panic already.
-            let _ = thread.join();
+    /// Whether it matters to which site a request belongs.
+    pub(crate) fn differ(&self) -> bool {
+        self.differ
+    }
+
+    /// The log of a site, if its requests have one.
+    fn of(&self, site: Option<usize>) -> Option<&Lines> {
+        match site.and_then(|site| self.sites.get(site)) {
+            Some(site) => site.lines.as_ref(),
+            None => self.server.as_ref(),
         }
     }
-}
 
-impl Lines {
-    /// The line of a request whose head was whole at that time.
-    pub(crate) fn entry(&self, request: &LoggedRequest<'_>, client: IpAddr, started: Instant) -> Entry {
-        let mut entry = Entry::of_request(Arc::clone(&self.queue), self.format, request, client);
-        entry.begun(started);
-        entry
+    /// The name of a site.
+    pub(crate) fn label(&self, site: Option<usize>) -> Option<&str> {
+        self.sites.get(site?).map(|site| &*site.label)
+    }
+
+    /// The line of a request for this site whose head was whole at that time.
+    pub(crate) fn entry(
+        &self,
+        site: Option<usize>,
+        request: &LoggedRequest<'_>,
+        client: IpAddr,
+        started: Instant,
+    ) -> Option<Entry> {
+        self.of(site).map(|lines| Entry::new(lines.clone(), request, client, started))
+    }
+
+    /// The line of a hit of the fast path with this head, if it is to have one.
+    pub(crate) fn entry_of_hit(
+        &self,
+        site: Option<usize>,
+        request: &LoggedRequest<'_>,
+        (client, started): (IpAddr, Instant),
+        (status, head): (StatusCode, &[u8]),
+    ) -> Option<Entry> {
+        let lines = self.of(site).filter(|lines| status.is_server_error() || lines.is_sampled())?;
+        let mut entry = Entry::new(lines.clone(), request, client, started).certain();
+        entry.answered_by_hit(status, head, self.label(site));
+        Some(entry)
     }
 
     /// Writes the line of bytes that were not a request, and were refused with this status.
     pub(crate) fn refused(&self, client: IpAddr, status: StatusCode) {
-        drop(Entry::of_refusal(Arc::clone(&self.queue), self.format, client, status));
+        drop(self.server.clone().map(|lines| Entry::of_refusal(lines, client, status)));
+    }
+}
+
+impl Lines {
+    fn is_sampled(&self) -> bool {
+        random::is_within(self.sample)
     }
 }

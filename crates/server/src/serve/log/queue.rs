@@ -1,6 +1,7 @@
 //! Lines on their way from the workers to the thread that writes them.
 
 use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -16,6 +17,8 @@ pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     /// Notified of the first line, of a full batch, and of the end.
     news: Notify,
+    /// The number of lines that were lost so far. Nothing depends on it, so it needs no ordering.
+    lost: AtomicU64,
 }
 
 #[derive(Default)]
@@ -42,6 +45,8 @@ impl Queue {
         let before = waiting.bytes.len();
         if before >= WAITING_BYTES_MAX {
             waiting.dropped += 1;
+            drop(waiting);
+            self.lose(1);
             return;
         }
         write(&mut waiting.bytes);
@@ -50,6 +55,16 @@ impl Queue {
         if before == 0 || before < BATCH_BYTES && after >= BATCH_BYTES {
             self.news.notify_one();
         }
+    }
+
+    /// Counts lines that were not written.
+    pub(super) fn lose(&self, lines: u64) {
+        self.lost.fetch_add(lines, Ordering::Relaxed);
+    }
+
+    /// How many lines were not written.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Marks the end of the lines.
@@ -97,6 +112,7 @@ mod tests {
         assert!(queue.is_due());
         let batch = queue.take(Vec::new());
         assert_eq!((batch.bytes.len(), batch.dropped, batch.is_last), (WAITING_BYTES_MAX, 3, false));
+        assert_eq!(queue.lost(), 3);
         queue.push(|bytes| bytes.extend_from_slice(&line));
         assert!(!queue.is_due(), "there is room again");
         queue.end();

@@ -12,6 +12,8 @@ use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep_until};
 
 use super::queue::Queue;
+use super::syslog::Syslog;
+use crate::config::access_log::LogTarget;
 
 /// The longest time that a line waits for others.
 const DELAY: Duration = Duration::from_secs(1);
@@ -22,6 +24,7 @@ const KEPT_BYTES_MAX: usize = 1 << 20;
 pub(super) enum Target {
     Stdout,
     File { path: PathBuf, file: File },
+    Syslog(Box<Syslog>),
 }
 
 /// Lines that were not written.
@@ -47,15 +50,16 @@ pub(super) struct Writer {
 }
 
 impl Target {
-    /// Opens the file to append to it, or creates it; `-` is standard output.
+    /// Opens the file to append to it, or creates it.
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        if path == Path::new("-") {
-            return Ok(Self::Stdout);
-        }
-        Ok(Self::File { path: path.to_owned(), file: open(path)? })
+    pub(super) fn open(target: &LogTarget) -> io::Result<Self> {
+        Ok(match target {
+            LogTarget::Stdout => Self::Stdout,
+            LogTarget::File(path) => Self::File { path: path.clone(), file: open(path)? },
+            LogTarget::Syslog(place) => Self::Syslog(Box::new(Syslog::open(place)?)),
+        })
     }
 
     /// Reopens the path. If that fails, the old file stays in use.
@@ -74,13 +78,15 @@ impl Target {
         match self {
             Self::Stdout => io::stdout().write(bytes),
             Self::File { file, .. } => file.write(bytes),
+            // It takes whole lines only.
+            Self::Syslog(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout => io::stdout().flush(),
-            Self::File { .. } => Ok(()),
+            Self::File { .. } | Self::Syslog(_) => Ok(()),
         }
     }
 }
@@ -133,8 +139,15 @@ impl Writer {
             tracing::warn!(lines = batch.dropped, "the access log is written too slowly: dropped lines");
         }
         if !batch.bytes.is_empty() {
-            let (written, result) = self.write_lines(&batch.bytes);
-            self.missing.note(result, &batch.bytes[written..]);
+            let (lost, result) = match &mut self.target {
+                Target::Syslog(syslog) => syslog.send(&batch.bytes),
+                Target::Stdout | Target::File { .. } => {
+                    let (written, result) = self.write_lines(&batch.bytes);
+                    (memchr::memchr_iter(b'\n', &batch.bytes[written..]).count() as u64, result)
+                }
+            };
+            self.queue.lose(lost);
+            self.missing.note(result, lost);
         }
         self.spare = batch.bytes;
         self.spare.clear();
@@ -167,8 +180,8 @@ impl Writer {
 
 impl Missing {
     /// Counts the lines that were not written, and logs when writing begins to fail and when it works again.
-    fn note(&mut self, result: io::Result<()>, rest: &[u8]) {
-        self.refused += memchr::memchr_iter(b'\n', rest).count() as u64;
+    fn note(&mut self, result: io::Result<()>, lost: u64) {
+        self.refused += lost;
         match result {
             Err(error) if !self.is_refusing => {
                 self.is_refusing = true;
@@ -194,6 +207,10 @@ impl Missing {
 mod tests {
     use super::*;
 
+    fn target(path: &Path) -> Target {
+        Target::open(&LogTarget::File(path.to_owned())).unwrap()
+    }
+
     fn pushed(queue: &Queue, line: &str) {
         queue.push(|bytes| bytes.extend_from_slice(line.as_bytes()));
     }
@@ -203,7 +220,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, aside) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
         let queue = Arc::new(Queue::default());
-        let mut writer = Writer::new(Arc::clone(&queue), Target::open(&path).unwrap());
+        let mut writer = Writer::new(Arc::clone(&queue), target(&path));
         pushed(&queue, "one\n");
         assert!(!writer.write());
         std::fs::rename(&path, &aside).unwrap();
@@ -223,7 +240,7 @@ mod tests {
         let below = folder.path().join("logs");
         std::fs::create_dir(&below).unwrap();
         let queue = Arc::new(Queue::default());
-        let mut writer = Writer::new(Arc::clone(&queue), Target::open(&below.join("access.log")).unwrap());
+        let mut writer = Writer::new(Arc::clone(&queue), target(&below.join("access.log")));
         let aside = folder.path().join("aside");
         std::fs::rename(&below, &aside).unwrap();
         writer.target.reopen();
@@ -237,13 +254,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("access.log");
         let queue = Arc::new(Queue::default());
-        let mut writer = Writer::new(Arc::clone(&queue), Target::open(Path::new("/dev/full")).unwrap());
+        let mut writer = Writer::new(Arc::clone(&queue), target(Path::new("/dev/full")));
         pushed(&queue, "one\ntwo\n");
         writer.write();
         assert!(writer.missing.is_refusing && writer.missing.refused == 2);
         // As if a part of a line had been written.
         writer.is_torn = true;
-        writer.target = Target::open(&path).unwrap();
+        writer.target = target(&path);
         pushed(&queue, "three\n");
         writer.write();
         assert!(!writer.missing.is_refusing && writer.missing.refused == 2);

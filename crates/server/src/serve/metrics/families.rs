@@ -140,6 +140,8 @@ families! {
         "Responses of origins that other requests wait for, or that are being stored.";
     WORKER_BUSY: Counter "eyewall_worker_busy_seconds_total" ["worker"]
         "Time for which a worker had work. Its rate is the busy share.";
+    LOG_LOST: Counter "eyewall_access_log_lost_lines_total" ["log"]
+        "Lines of an access log that were not written, because it was too slow or failed.";
     BUILD: Gauge "eyewall_build_info" ["version"]
         "1, with the version as a label.";
     ANONYMOUS: Gauge "eyewall_anonymous_memory_bytes" []

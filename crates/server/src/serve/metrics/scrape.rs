@@ -155,6 +155,10 @@ fn of_server(page: &mut Page, shared: &Shared) {
         let time = thread.runtime.get().map(|runtime| runtime.worker_total_busy_duration(0)).unwrap_or_default();
         busy.add(&[&number.to_string()], time.as_secs_f64());
     }
+    let mut lost = page.family(&families::LOG_LOST);
+    for (log, lines) in shared.sinks.lost() {
+        lost.add(&[&log], lines);
+    }
     page.family(&families::BUILD).add(&[env!("CARGO_PKG_VERSION")], 1);
 }
 
