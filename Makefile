@@ -17,16 +17,18 @@ QUICK ?=
 STORES ?=
 # make bench, cache-tests, explorer-test, drivers-test, packages, tools, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS="serve tags", ARGS=--update.
 ARGS ?=
-# make soak: the parts to run, all if empty; the seconds of the mixed storm, of each fuzz target, and of each long test of a fleet.
+# make soak: the parts to run, all if empty; the seconds of the mixed storm, of each fuzz target, of the counts that have to agree, and of each long
+# test of a fleet.
 PARTS ?=
 MIXED_SECONDS ?= 3600
 FUZZ_SECONDS ?= 60
+METRICS_SECONDS ?= 600
 FLEET_SECONDS ?= 60
 # make install: the prefix.
 PREFIX ?= /usr/local
 # A directory of real request traces, for the tests and benchmarks that replay them. Without one, they say so and pass.
 EYEWALL_TRACES ?= $(abspath $(firstword $(wildcard ../*/traces)))
-export ROOT ORIGIN LISTEN CACHE SIZE STORES MIXED_SECONDS FUZZ_SECONDS FLEET_SECONDS
+export ROOT ORIGIN LISTEN CACHE SIZE STORES MIXED_SECONDS FUZZ_SECONDS METRICS_SECONDS FLEET_SECONDS
 ifneq ($(EYEWALL_TRACES),)
 export EYEWALL_TRACES
 endif
@@ -165,7 +167,7 @@ test-tower: ## test the layer for tower: its tests, every snippet of its README,
 	@scripts/test-tower $(ARGS)
 
 .PHONY: soak
-soak: ## run the long tests, sanitizers, fuzzers and real sites; PARTS="storms mixed changes attacks fleet asan valgrind fuzz miri sites" selects; MIXED_SECONDS=3600
+soak: ## run the long tests, sanitizers, fuzzers and real sites; PARTS="storms mixed changes attacks metrics fleet asan valgrind fuzz miri sites" selects; MIXED_SECONDS=3600
 	@scripts/soak $(PARTS)
 
 .PHONY: cache-tests

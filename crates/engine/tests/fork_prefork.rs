@@ -9,6 +9,7 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
 
 use common::{Board, Child, Forked, Random, fast_folder, fork, play, say, soak, value, version_of};
 use eyewall::{Cache, Change, Hit, Options, OwnedHit, PutOptions, Updated};
@@ -29,7 +30,8 @@ fn held_key(number: usize) -> Vec<u8> {
 }
 
 fn server(arguments: &[&str]) {
-    let options = Options::new().size(4 << 20);
+    // On a busy machine, a child may not run for long while it holds a lock.
+    let options = Options::new().size(4 << 20).lock_deadline(Duration::from_mins(1));
     let cache = match arguments[0] {
         "" => options.anonymous().unwrap(),
         path => options.open(path).unwrap(),

@@ -212,11 +212,7 @@ fn exchange(shared: &Shared, kept: Kept, target: &str, counts: &mut Counts) -> (
 pub(crate) type Response = (u16, BTreeMap<String, String>, Vec<u8>);
 
 /// One request without a body, such as `GET /`, on a connection that stays open. `fields` are whole lines.
-pub(crate) fn ask(
-    connection: &mut BufReader<Box<dyn Connection>>,
-    request: &str,
-    fields: &str,
-) -> io::Result<Response> {
+pub(crate) fn ask(connection: &mut BufReader<impl Read + Write>, request: &str, fields: &str) -> io::Result<Response> {
     let request = format!("{request} HTTP/1.1\r\nHost: test\r\n{fields}\r\n");
     connection.get_mut().write_all(request.as_bytes())?;
     connection.get_mut().flush()?;
@@ -236,6 +232,9 @@ pub(crate) fn ask(
     let fields: BTreeMap<_, _> =
         fields.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect();
     let mut body = Vec::new();
+    if request.starts_with("HEAD ") || status == 304 {
+        return Ok((status, fields, body));
+    }
     match fields.get("content-length").and_then(|length| length.parse().ok()) {
         Some(length) => {
             body.resize(length, 0);

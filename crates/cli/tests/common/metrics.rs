@@ -16,6 +16,9 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// The labels of a sample, and their values.
 pub(crate) type Labels = BTreeMap<String, String>;
 
+/// Requests and bytes of bodies by site, verdict and status.
+pub(crate) type Counts = BTreeMap<[String; 3], (u64, u64)>;
+
 /// A page of metrics.
 pub(crate) struct Scrape {
     pub(crate) text: String,
@@ -61,6 +64,20 @@ impl Scrape {
     pub(crate) fn exact_sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has = |sample: &Labels| labels.iter().all(|(name, value)| sample.get(*name).is_some_and(|is| is == value));
         self.samples(name).filter(|(sample, _)| has(sample)).map(|(_, value)| value).sum()
+    }
+
+    /// The counted requests, without the counts that are zero.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts::new();
+        let key = |labels: &Labels| ["site", "verdict", "status"].map(|label| labels[label].clone());
+        for (labels, value) in self.samples("eyewall_requests_total") {
+            counts.entry(key(labels)).or_default().0 += value as u64;
+        }
+        for (labels, value) in self.samples("eyewall_response_bytes_total") {
+            counts.entry(key(labels)).or_default().1 += value as u64;
+        }
+        counts.retain(|_, counts| *counts != (0, 0));
+        counts
     }
 
     /// All names of samples, with the names of their labels.

@@ -51,6 +51,7 @@ mod life_of_a_response;
 mod mad_origin;
 mod many_purges;
 mod methods;
+mod metrics_agree;
 mod metrics_board;
 mod metrics_counts;
 mod metrics_listener;

@@ -1,6 +1,5 @@
 //! The metrics count what clients have counted: each request once, with its verdict and status, and each byte of a body.
 
-use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -9,26 +8,9 @@ use std::thread;
 use crate::common::admin::Socket;
 use crate::common::client::{Reply, ask, connect, parse, send};
 use crate::common::http2;
-use crate::common::metrics::Scrape;
+use crate::common::metrics::{Counts, Scrape};
 use crate::common::origin::{Asked, Origin, nobody, respond};
 use crate::common::server::Server;
-
-/// What a client has counted: requests and bytes by site, verdict and status.
-type Counts = BTreeMap<[String; 3], (u64, u64)>;
-
-/// The counts of the server, without those that are zero.
-fn counts(scrape: &Scrape) -> Counts {
-    let mut counts = Counts::new();
-    let of = |name: &str, count: &mut dyn FnMut([String; 3], u64)| {
-        for (labels, value) in scrape.samples(name) {
-            count(["site", "verdict", "status"].map(|label| labels[label].clone()), value as u64);
-        }
-    };
-    of("eyewall_requests_total", &mut |key, value| counts.entry(key).or_default().0 += value);
-    of("eyewall_response_bytes_total", &mut |key, value| counts.entry(key).or_default().1 += value);
-    counts.retain(|_, counts| *counts != (0, 0));
-    counts
-}
 
 fn note(counts: &mut Counts, site: &str, verdict: &str, reply: &Reply) {
     let (requests, bytes) = counts.entry([site, verdict, &reply.status.to_string()].map(str::to_owned)).or_default();
@@ -96,7 +78,7 @@ fn each_request_is_counted_once_with_its_bytes() {
         note(&mut counted, if host == "dead" { host } else { "-" }, verdict, &parse(&bytes, false));
     }
     let scrape = Scrape::of(&socket);
-    assert_eq!(counts(&scrape), counted, "{}", scrape.text);
+    assert_eq!(scrape.counts(), counted, "{}", scrape.text);
     assert_eq!(scrape.sum("eyewall_remembered_failures_total", &[("site", "dead")]), 1);
     let hits = [("site", "test"), ("verdict", "hit")];
     assert_eq!(scrape.sum("eyewall_first_byte_seconds_count", &hits), scrape.sum("eyewall_requests_total", &hits));
