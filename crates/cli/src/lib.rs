@@ -19,6 +19,7 @@
 //! eyewall check  site.toml                        check a configuration  exit 0, or 2 if it has mistakes
 //! eyewall doctor site.toml                        what is wrong with machine, configuration and origins
 //! eyewall explain URL --server admin.sock          what would become of a request, and why
+//! eyewall log --server admin.sock                 the requests of a running server, as they end
 //! eyewall advise access.log                       recommend a size for the volume
 //! eyewall completions bash                        a completion script
 //! eyewall man                                     manual pages
@@ -109,6 +110,7 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Check(check) => tools::check::run(check),
         Verb::Doctor(doctor) => tools::doctor::run(cache, doctor),
         Verb::Explain(explain) => tools::explain::run(cache, explain),
+        Verb::Log(log) => tools::log::run(log),
         Verb::Advise(advise) => advise::run(advise),
         Verb::Completions(completions) => tools::completions::run(completions),
         Verb::Man(man) => tools::man::run(man),

@@ -8,6 +8,7 @@ mod agent;
 mod entry;
 mod explain;
 mod hints;
+mod log;
 mod mode;
 mod operate;
 mod serve;
@@ -22,13 +23,14 @@ pub(crate) use hints::parse;
 pub use agent::Agent;
 pub use entry::{Get, List, Put, PutBeside, Remove, SortBy};
 pub use explain::Explain;
+pub use log::Log;
 pub use operate::{Create, Export, Import, Map, Purge, Resize, Scrub, ServerPlace, Stat, Top, Upkeep, Verify};
 pub use serve::{Check, Doctor, RunningServer, Serve};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, or a hit, also if the reader of the output closed it; 1 the key is absent; 2 the command line or the \
 configuration is wrong, or a file is not a log; 3 the command failed (standard error says why); 4 the value is stale; 5 the key has a \
-negative entry; 6 verify or scrub found damage, or doctor a fault. Ctrl-C kills a tool, which shells show as 130; the server and `top` shut down \
+negative entry; 6 verify or scrub found damage, or doctor a fault. Ctrl-C kills a tool, which shells show as 130; the server, `top` and `log` shut down \
 cleanly, with 0.
 
 Eyewall uses colours on terminals only; NO_COLOR=1 turns them off.";
@@ -109,6 +111,9 @@ pub enum Verb {
     /// Say what would become of a request, and why: its site, key and rules, what is stored, how fresh it is
     #[command(after_help = explain::EXPLAIN_AFTER_HELP)]
     Explain(Explain),
+    /// Show the requests of a running server as they end, with filters; Ctrl-C ends it
+    #[command(after_help = log::LOG_AFTER_HELP)]
+    Log(Log),
     /// Recommend a size for the volume from an access log
     #[command(after_help = advise::ADVISE_AFTER_HELP)]
     Advise(Advise),

@@ -1,19 +1,22 @@
 //! Requests to the administration of a running server.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Error;
 use crate::args::{RunningServer, ServerPlace};
@@ -47,10 +50,48 @@ pub(super) fn ask(
         let asking = exchange_all(server, token.as_ref(), posts);
         tokio::time::timeout(timeout, asking).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     });
-    asked.map_err(no_server)?.map_err(|(status, words)| {
-        let advice =
-            if status == StatusCode::UNAUTHORIZED { "; give the file of the token by --token-file" } else { "" };
-        Error::Refused { server: server.to_string(), status: status.as_u16(), words: format!("{words}{advice}") }
+    asked.map_err(no_server)?.map_err(|refused| refusal(server, refused))
+}
+
+fn refusal(server: &ServerPlace, (status, words): Refused) -> Error {
+    let advice = if status == StatusCode::UNAUTHORIZED { "; give the file of the token by --token-file" } else { "" };
+    Error::Refused { server: server.to_string(), status: status.as_u16(), words: format!("{words}{advice}") }
+}
+
+/// Gives each line of an endless response to `take`, until that breaks, the server ends, or the user interrupts.
+pub(super) fn follow(
+    server: &ServerPlace,
+    token_file: Option<&Path>,
+    target: &str,
+    mut take: impl FnMut(&[u8]) -> Result<ControlFlow<()>, Error>,
+) -> Result<(), Error> {
+    let token = token_file.map(token).transpose()?;
+    let no_server = |source: io::Error| Error::NoServer { server: server.to_string(), source };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Watch)?;
+    runtime.block_on(async {
+        let mut interrupted = signal(SignalKind::interrupt()).map_err(Error::Watch)?;
+        let mut sender = connect(server).await.map_err(no_server)?;
+        let request = request(server, token.as_ref(), target, &Value::Null).map_err(no_server)?;
+        let response = sender.send_request(request).await.map_err(io::Error::other).map_err(no_server)?;
+        let status = response.status();
+        if status != StatusCode::OK {
+            let body = whole(response).await.map_err(no_server)?;
+            return Err(refusal(server, (status, words_of(&body))));
+        }
+        let (mut body, mut line) = (response.into_body(), Vec::new());
+        loop {
+            let frame = tokio::select! {
+                frame = body.frame() => frame,
+                _ = interrupted.recv() => return Ok(()),
+            };
+            let Some(frame) = frame.transpose().map_err(io::Error::other).map_err(no_server)? else { return Ok(()) };
+            for piece in frame.data_ref().map_or(&b""[..], |data| data).split_inclusive(|byte| *byte == b'\n') {
+                line.extend_from_slice(piece.strip_suffix(b"\n").unwrap_or(piece));
+                if piece.ends_with(b"\n") && take(&std::mem::take(&mut line))?.is_break() {
+                    return Ok(());
+                }
+            }
+        }
     })
 }
 
@@ -92,23 +133,30 @@ async fn exchange_all(
     token: Option<&HeaderValue>,
     posts: &[Post],
 ) -> io::Result<Result<Vec<Bytes>, Refused>> {
-    let mut sender = match server {
-        ServerPlace::Socket(path) => talk(UnixStream::connect(path).await?).await?,
-        ServerPlace::Address(authority) => talk(TcpStream::connect(authority).await?).await?,
-    };
+    let mut sender = connect(server).await?;
     let mut bodies = Vec::new();
     for post in posts {
         let (status, body) = exchange(&mut sender, server, token, post).await?;
         if status != StatusCode::OK {
-            let refused = serde_json::from_slice::<Value>(&body).unwrap_or_default();
-            let words = refused["error"]
-                .as_str()
-                .unwrap_or("its response is not one of the administration; give the address of [server.admin]");
-            return Ok(Err((status, words.to_owned())));
+            return Ok(Err((status, words_of(&body))));
         }
         bodies.push(body);
     }
     Ok(Ok(bodies))
+}
+
+/// What a refusal says.
+fn words_of(body: &[u8]) -> String {
+    let refused = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let other = "its response is not one of the administration; give the address of [server.admin]";
+    refused["error"].as_str().unwrap_or(other).to_owned()
+}
+
+async fn connect(server: &ServerPlace) -> io::Result<SendRequest<Full<Bytes>>> {
+    match server {
+        ServerPlace::Socket(path) => talk(UnixStream::connect(path).await?).await,
+        ServerPlace::Address(authority) => talk(TcpStream::connect(authority).await?).await,
+    }
 }
 
 async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> io::Result<SendRequest<Full<Bytes>>> {
@@ -124,21 +172,35 @@ async fn exchange(
     token: Option<&HeaderValue>,
     post: &Post,
 ) -> io::Result<(StatusCode, Bytes)> {
+    let request = request(server, token, post.path, &post.body)?;
+    sender.ready().await.map_err(io::Error::other)?;
+    let response = sender.send_request(request).await.map_err(io::Error::other)?;
+    Ok((response.status(), whole(response).await?))
+}
+
+async fn whole(response: Response<Incoming>) -> io::Result<Bytes> {
+    let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await.map_err(io::Error::other)?;
+    Ok(body.to_bytes())
+}
+
+/// A POST with a body of JSON, or a GET if the body is null.
+fn request(
+    server: &ServerPlace,
+    token: Option<&HeaderValue>,
+    target: &str,
+    body: &Value,
+) -> io::Result<Request<Full<Bytes>>> {
     let host = match server {
         ServerPlace::Socket(_) => "localhost",
         ServerPlace::Address(authority) => authority,
     };
-    let is_get = post.body.is_null();
-    let mut request = Request::new(if is_get { Full::default() } else { Full::from(post.body.to_string()) });
+    let is_get = body.is_null();
+    let mut request = Request::new(if is_get { Full::default() } else { Full::from(body.to_string()) });
     *request.method_mut() = if is_get { Method::GET } else { Method::POST };
-    *request.uri_mut() = http::Uri::from_static(post.path);
+    *request.uri_mut() = Uri::try_from(target).map_err(io::Error::other)?;
     let fields = request.headers_mut();
     fields.insert(HOST, HeaderValue::from_str(host).map_err(io::Error::other)?);
     fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     fields.extend(token.map(|token| (AUTHORIZATION, token.clone())));
-    sender.ready().await.map_err(io::Error::other)?;
-    let response = sender.send_request(request).await.map_err(io::Error::other)?;
-    let status = response.status();
-    let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await.map_err(io::Error::other)?;
-    Ok((status, body.to_bytes()))
+    Ok(request)
 }

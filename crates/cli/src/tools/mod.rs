@@ -14,6 +14,7 @@ pub(crate) mod fleet;
 pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod list;
+pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod map;
 mod parts;

@@ -29,6 +29,7 @@ mod explained;
 mod fast_path;
 mod files;
 mod fleet;
+mod followed;
 mod fragments;
 mod head;
 mod hop_by_hop;

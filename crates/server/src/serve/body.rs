@@ -11,6 +11,7 @@ use eyewall_page_cache::cached_body::CachedBody;
 use eyewall_page_cache::upstream::BoxError;
 use http_body::{Frame, SizeHint};
 
+use super::follow::Following;
 use super::origin::ResponseBody;
 
 /// How far hyper reads ahead on an HTTP/1.1 connection to an origin. 80 to 90 KiB were measured.
@@ -27,6 +28,8 @@ enum State {
     Cached(CachedBody<ResponseBody>),
     /// A file of a folder.
     File(eyewall_files::Body),
+    /// Lines for a follower of the requests, at the administration.
+    Following(Following),
 }
 
 /// The heap memory of a body that its client doesn't take.
@@ -58,7 +61,7 @@ impl Body {
     pub(crate) fn file_to_send(&mut self) -> Option<&mut eyewall_files::Body> {
         match &mut self.0 {
             State::File(body) if body.is_from_file() => Some(body),
-            State::File(_) | State::Cached(_) => None,
+            State::File(_) | State::Cached(_) | State::Following(_) => None,
         }
     }
 
@@ -67,6 +70,7 @@ impl Body {
         match &self.0 {
             State::Cached(body) => body.upstream_body().is_none() && body.stream().is_none(),
             State::File(_) => true,
+            State::Following(_) => false,
         }
     }
 
@@ -76,7 +80,7 @@ impl Body {
                 Some(upstream) => Backlog::Origin(upstream.read_ahead_max().unwrap_or(READ_AHEAD)),
                 None => body.stream().map_or(Backlog::None, Backlog::Stream),
             },
-            State::File(_) => Backlog::None,
+            State::File(_) | State::Following(_) => Backlog::None,
         }
     }
 }
@@ -84,6 +88,12 @@ impl Body {
 impl From<CachedBody<ResponseBody>> for Body {
     fn from(body: CachedBody<ResponseBody>) -> Self {
         Self(State::Cached(body))
+    }
+}
+
+impl From<Following> for Body {
+    fn from(following: Following) -> Self {
+        Self(State::Following(following))
     }
 }
 
@@ -107,6 +117,7 @@ impl http_body::Body for Body {
         match &mut self.get_mut().0 {
             State::Cached(body) => Pin::new(body).poll_frame(context).map_err(of_io),
             State::File(body) => Poll::Ready(ready!(body.poll_piece(context)).map(|piece| piece.map(Frame::data))),
+            State::Following(following) => Pin::new(following).poll_frame(context),
         }
     }
 
@@ -114,6 +125,7 @@ impl http_body::Body for Body {
         match &self.0 {
             State::Cached(body) => body.is_end_stream(),
             State::File(body) => body.bytes_left() == 0,
+            State::Following(_) => false,
         }
     }
 
@@ -121,6 +133,7 @@ impl http_body::Body for Body {
         match &self.0 {
             State::Cached(body) => body.size_hint(),
             State::File(body) => SizeHint::with_exact(body.bytes_left()),
+            State::Following(_) => SizeHint::default(),
         }
     }
 }

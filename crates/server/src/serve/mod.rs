@@ -20,7 +20,7 @@
 //! explain/    what would become of a request, and why
 //! admin/      purges, explanations, status and metrics, for operators
 //! ```
-//! `log/` writes a line for each request, when its response has left, and `metrics/` counts them; `outcome` says what the cache did. `eyewall-http` decides what may be stored and reused.
+//! `log/` writes a line for each request, when its response has left, `follow/` shows it to those who follow, and `metrics/` counts them; `outcome` says what the cache did. `eyewall-http` decides what may be stored and reused.
 //!
 //! A stored body is sent from its pinned entry: [`bytes::Bytes::from_owner`] over an [`eyewall::OwnedHit`], from which the
 //! kernel copies when it is written to the socket. It never goes by `sendfile`, because the kernel would read those pages after the
@@ -42,6 +42,7 @@ pub mod explain;
 mod fields;
 mod files;
 mod fleet;
+mod follow;
 mod handle;
 mod interim;
 mod listen;

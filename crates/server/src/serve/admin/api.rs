@@ -7,9 +7,9 @@ use bytes::Bytes;
 use eyewall::Cache;
 use eyewall_fleet_redis::FleetStatus;
 use eyewall_second_level::Status as LevelStatus;
-use http::header::{ALLOW, ORIGIN, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use serde_json::json;
@@ -19,6 +19,7 @@ use super::status::Status;
 use crate::serve::body::Body;
 use crate::serve::error::Error;
 use crate::serve::explain::{Question, explain};
+use crate::serve::follow::{FOLLOWERS_MAX, Filter, Form};
 use crate::serve::metrics;
 use crate::serve::peers::PeerStatus;
 use crate::serve::purge::{PurgeRequest, purge};
@@ -28,6 +29,8 @@ use crate::serve::small_http::Answers;
 use crate::serve::upgrade::Upgrader;
 use serde::Serialize;
 
+/// The media type of server-sent events.
+const EVENTS: &str = "text/event-stream";
 /// The longest body of a request.
 const BODY_BYTES_MAX: usize = 1 << 20;
 /// The timeout of a body.
@@ -87,6 +90,11 @@ impl Api {
         Self { upgrader, cache, started: Instant::now() }
     }
 
+    /// Ends the responses that have no end of their own.
+    pub(super) fn end(&self) {
+        self.upgrader.reloader.shared().metrics.followers.end();
+    }
+
     async fn answer_or_refuse(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let shared = self.upgrader.reloader.shared();
@@ -102,13 +110,15 @@ impl Api {
             ("/purge" | "/explain" | "/reload" | "/upgrade", _) => Err(Refusal::not_allowed("POST")),
             ("/status", Method::GET | Method::HEAD) => self.status(shared).await,
             ("/fleet", Method::GET | Method::HEAD) => fleet(&shared).await,
+            ("/requests", Method::GET) => follow(&shared, parts.uri.query(), &parts.headers),
             ("/metrics", Method::GET | Method::HEAD) => {
                 metrics::respond(shared, &parts.headers).await.ok_or_else(Refusal::panicked)
             }
+            ("/requests", _) => Err(Refusal::not_allowed("GET")),
             ("/status" | "/fleet" | "/metrics", _) => Err(Refusal::not_allowed("GET, HEAD")),
             _ => Err(Refusal::new(
                 StatusCode::NOT_FOUND,
-                "the addresses are POST /purge, POST /explain, POST /reload, POST /upgrade, GET /status, GET /fleet and GET /metrics",
+                "the addresses are POST /purge, POST /explain, POST /reload, POST /upgrade, GET /status, GET /fleet, GET /requests and GET /metrics",
             )),
         }
     }
@@ -181,6 +191,23 @@ async fn explained(shared: &Shared, body: Incoming) -> Result<Response<Body>, Re
         Ok(explanation) => Ok(reply::json(StatusCode::OK, &explanation)),
         Err(words) => Err(Refusal::new(StatusCode::BAD_REQUEST, words)),
     }
+}
+
+/// Sends a line for each request of clients from now on, until the follower leaves or the server ends.
+fn follow(shared: &Shared, query: Option<&str>, fields: &HeaderMap) -> Result<Response<Body>, Refusal> {
+    let wants_events = fields.get_all(ACCEPT).iter().any(|value| value.as_bytes().starts_with(EVENTS.as_bytes()));
+    let (form, content_type) =
+        if wants_events { (Form::Events, EVENTS) } else { (Form::Lines, "application/x-ndjson") };
+    let filter =
+        Filter::of_query(query.unwrap_or_default()).map_err(|words| Refusal::new(StatusCode::BAD_REQUEST, words))?;
+    let following = shared.metrics.followers.follow(filter, form).ok_or_else(|| {
+        let words = format!("{FOLLOWERS_MAX} clients follow the requests already; no more can");
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, words)
+    })?;
+    let mut fields = HeaderMap::new();
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(reply::response(StatusCode::OK, fields, following.into()))
 }
 
 async fn fleet(shared: &Shared) -> Result<Response<Body>, Refusal> {

@@ -8,6 +8,7 @@
 //!     POST /upgrade  starts another process, which takes over
 //!     POST /reload   puts the configuration file in force that is there now
 //!     GET  /fleet    how the nodes of the fleet are doing
+//!     GET  /requests a line for each request of clients, as it ends                                     ../follow
 //!     GET  /status   how the server and its volume are doing                                        status
 //!     GET  /metrics  the same as numbers for Prometheus                                             ../metrics
 //! ```
@@ -124,6 +125,15 @@ impl Admin {
     /// Outside of a runtime.
     pub(crate) fn start(self, ending: watch::Receiver<bool>) -> io::Result<()> {
         let api = Arc::new(self.api);
+        tokio::spawn({
+            let (api, mut ending) = (Arc::clone(&api), ending.clone());
+            async move {
+                // An error means that the server is gone.
+                let _ = ending.wait_for(|ends| *ends).await;
+                drop(ending);
+                api.end();
+            }
+        });
         match self.door {
             Door::Socket { listener, file } => {
                 let listener = UnixListener::from_std(listener)?;

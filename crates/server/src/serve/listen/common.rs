@@ -21,6 +21,7 @@ use crate::config::settings::Limits;
 use crate::key::Scheme;
 use crate::serve::arrival::Arrival;
 use crate::serve::body::Backlog;
+use crate::serve::follow::SeenRequest;
 use crate::serve::log::{self, Entry, LoggedRequest, Logs};
 use crate::serve::metrics::Counters;
 use crate::serve::outcome::Outcome;
@@ -115,14 +116,15 @@ impl Common {
         } else {
             client
         };
-        let mut unanswered = self.counters.begin();
         let version = request.version();
         let scheme = request.extensions().get::<Forwarded>().map_or(arrival.scheme, |forwarded| forwarded.scheme);
+        let mut unanswered = self.counters.begin(|| SeenRequest::of(&request, scheme), real_client);
         let mut entry = self.log.as_ref().and_then(|log| {
             let logged = LoggedRequest::of(&request, scheme);
             let site = if log.differ() { self.service.site_of(logged.host()) } else { None };
             log.entry(site, &logged, real_client, Instant::now().into_std())
         });
+        let is_measured = entry.is_some() || unanswered.is_followed();
         // Pinned, because two branches wait for it.
         let head = (version == Version::HTTP_2).then(|| HeadBytes::count(open.connection(), request.headers()));
         let is_over = head.as_ref().is_some_and(|head| head.is_over(self.limits.header_bytes.0));
@@ -148,17 +150,14 @@ impl Common {
                     Some(refusal) => refusal,
                 }
             });
-            match &entry {
-                None => (answering.await, None),
-                Some(_) => log::measured(answering).await,
-            }
+            if is_measured { log::measured(answering).await } else { (answering.await, None) }
         };
         let outcome = Outcome::of(&response);
         if let Some(entry) = &mut entry {
             let site = self.log.as_ref().and_then(|log| log.label(unanswered.site));
             entry.answered(&response, &outcome, site, origin_time);
         }
-        let sent = unanswered.answered(&response, &outcome);
+        let sent = unanswered.answered(&response, &outcome, origin_time);
         drop((head, memory));
         response.map(|body| {
             let is_counted = version == Version::HTTP_2 && !body.is_end_stream();

@@ -48,6 +48,7 @@ use crate::config::memory;
 use crate::key::Scheme;
 use crate::serve::admission::MemoryHeld;
 use crate::serve::arrival::Arrival;
+use crate::serve::follow::SeenRequest;
 use crate::serve::interim::Interim;
 use crate::serve::log::Entry;
 use crate::serve::metrics::Sent;
@@ -327,10 +328,9 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
                 Poll::Pending => Ok(0),
             };
         let of_value = written.as_ref().map_or(0, |written| written.saturating_sub(head.len()));
-        let site = route.as_ref().map(|route| route.site);
-        let counters = common.counters.site(site);
-        let place = counters.hit(page.status, page.looked_up.elapsed().unwrap_or_default());
-        counters.sent(place, of_value);
+        let (site, time) = (route.as_ref().map(|route| route.site), page.looked_up.elapsed().unwrap_or_default());
+        let of_simple = || SeenRequest::of_simple(&request);
+        let counted = common.counters.hit(of_simple, (real_client, site), (page.status, time, of_value));
         let entry = common.entry_of_hit(site, &request, (real_client, started), (page.status, &head));
         if let Some(entry) = &entry {
             entry.sent(of_value);
@@ -347,7 +347,7 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
             let hit = page.hit.into_owned();
             let lossy = (source == Source::Lossy).then(|| hit.clone());
             let (value, sending) = (Bytes::from_owner(hit), state.sending());
-            let counted = Some(Sent::new(counters, place));
+            let counted = Some(counted.into_sent());
             *unsent =
                 Some(Box::new(Unsent { head, value, lossy, sent, entry, counted, _sending: sending, _open: open }));
         }

@@ -1,5 +1,6 @@
 //! The counters of a site in one worker.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use http::{Response, StatusCode};
 
 use super::{NO_SITE, ThreadCounters};
+use crate::serve::follow::{Followers, Seen, SeenRequest};
 use crate::serve::outcome::{Outcome, Verdict};
 use crate::serve::shared::Shared;
 
@@ -80,13 +82,22 @@ pub(crate) struct SiteCounters {
 
 /// Where the bytes of a response are counted.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place(u16);
+pub(super) struct Place(u16);
 
 /// A response that is counted, whose bytes are not all sent yet.
 #[derive(Clone)]
 pub(crate) struct Sent {
     counters: Arc<SiteCounters>,
     place: Place,
+    /// If somebody follows.
+    seen: Option<Arc<Seen>>,
+}
+
+/// A hit of the fast path that is counted, and followed until this is dropped.
+pub(crate) struct CountedHit<'a> {
+    counters: &'a Arc<SiteCounters>,
+    place: Place,
+    seen: Option<Arc<Seen>>,
 }
 
 /// The counters of a worker by one configuration.
@@ -95,6 +106,9 @@ pub(crate) struct Counters {
     /// In the order of the configuration.
     sites: Vec<Arc<SiteCounters>>,
     none: Arc<SiteCounters>,
+    /// In the same order.
+    labels: Vec<Arc<str>>,
+    followers: Arc<Followers>,
 }
 
 /// A request without a response so far. If it is dropped before it has one, its client is gone.
@@ -104,6 +118,8 @@ pub(crate) struct Unanswered<'a> {
     /// The number of its site, once that is known.
     pub(crate) site: Option<usize>,
     is_answered: bool,
+    /// If somebody follows.
+    seen: Option<Seen>,
 }
 
 impl Counter {
@@ -186,7 +202,7 @@ impl Default for SiteCounters {
 impl SiteCounters {
     /// Counts a hit of the fast path whose first byte left after this time.
     #[inline]
-    pub(crate) fn hit(&self, status: StatusCode, time: Duration) -> Place {
+    pub(super) fn hit(&self, status: StatusCode, time: Duration) -> Place {
         self.count(Verdict::Hit, status.as_u16(), time)
     }
 
@@ -207,7 +223,7 @@ impl SiteCounters {
 
     /// Counts bytes of a body that the system has taken.
     #[inline]
-    pub(crate) fn sent(&self, Place(place): Place, bytes: usize) {
+    pub(super) fn sent(&self, Place(place): Place, bytes: usize) {
         self.answers[usize::from(place)].bytes.add(bytes as u64);
     }
 
@@ -253,13 +269,23 @@ impl std::fmt::Display for Status {
 }
 
 impl Sent {
-    pub(crate) fn new(counters: &Arc<SiteCounters>, place: Place) -> Self {
-        Self { counters: Arc::clone(counters), place }
+    fn new(counters: &Arc<SiteCounters>, place: Place, seen: Option<Arc<Seen>>) -> Self {
+        Self { counters: Arc::clone(counters), place, seen }
     }
 
     /// Counts bytes of the body that the system has taken.
     pub(crate) fn sent(&self, bytes: usize) {
         self.counters.sent(self.place, bytes);
+        if let Some(seen) = &self.seen {
+            seen.sent(bytes);
+        }
+    }
+}
+
+impl CountedHit<'_> {
+    /// To count the bytes that have not left yet.
+    pub(crate) fn into_sent(self) -> Sent {
+        Sent::new(self.counters, self.place, self.seen)
     }
 }
 
@@ -275,8 +301,9 @@ impl Counters {
     }
 
     fn with(thread: Arc<ThreadCounters>, shared: &Shared) -> Self {
-        let sites = shared.sites.iter().map(|site| thread.site(&site.site.label())).collect();
-        Self { sites, none: thread.site(NO_SITE), thread }
+        let labels: Vec<Arc<str>> = shared.sites.iter().map(|site| site.site.label().into()).collect();
+        let sites = labels.iter().map(|label| thread.site(label)).collect();
+        Self { sites, none: thread.site(NO_SITE), labels, thread, followers: Arc::clone(&shared.metrics.followers) }
     }
 
     /// The counters of the site of this number.
@@ -285,9 +312,39 @@ impl Counters {
         number.and_then(|number| self.sites.get(number)).unwrap_or(&self.none)
     }
 
-    /// Begins to count a request.
-    pub(crate) fn begin(&self) -> Unanswered<'_> {
-        Unanswered { counters: self, started: Instant::now(), site: None, is_answered: false }
+    /// Begins to count a request of this client.
+    pub(crate) fn begin<'r>(&self, request: impl FnOnce() -> SeenRequest<'r>, client: IpAddr) -> Unanswered<'_> {
+        let (started, followers) = (Instant::now(), &self.followers);
+        let seen = followers.are_there().then(|| Seen::new(followers, request(), client, started));
+        Unanswered { counters: self, started, site: None, is_answered: false, seen }
+    }
+
+    /// Counts a hit of the fast path: its first byte left after this time, with so many bytes of its body.
+    #[inline]
+    pub(crate) fn hit<'r>(
+        &self,
+        request: impl FnOnce() -> SeenRequest<'r>,
+        (client, site): (IpAddr, Option<usize>),
+        (status, time, sent): (StatusCode, Duration, usize),
+    ) -> CountedHit<'_> {
+        let counters = self.site(site);
+        let place = counters.hit(status, time);
+        counters.sent(place, sent);
+        let seen = self.followers.are_there().then(|| {
+            let now = Instant::now();
+            let mut seen = Seen::new(&self.followers, request(), client, now.checked_sub(time).unwrap_or(now));
+            self.name_site(&mut seen, site);
+            seen.answered_by_hit(status, time);
+            seen.sent(sent);
+            Arc::new(seen)
+        });
+        CountedHit { counters, place, seen }
+    }
+
+    fn name_site(&self, seen: &mut Seen, site: Option<usize>) {
+        if let Some(label) = site.and_then(|site| self.labels.get(site)) {
+            seen.belongs_to(label);
+        }
     }
 
     /// Counts bytes that were not a request, and were refused with this status.
@@ -297,10 +354,27 @@ impl Counters {
 }
 
 impl Unanswered<'_> {
-    pub(crate) fn answered<B>(mut self, response: &Response<B>, outcome: &Outcome<'_>) -> Sent {
+    /// Whether somebody follows it.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.seen.is_some()
+    }
+
+    /// `origin` is the time that it waited for its origin, if that is known.
+    pub(crate) fn answered<B>(
+        mut self,
+        response: &Response<B>,
+        outcome: &Outcome<'_>,
+        origin: Option<Duration>,
+    ) -> Sent {
         self.is_answered = true;
         let counters = self.counters.site(self.site);
-        Sent::new(counters, counters.answered(response, outcome, self.started.elapsed()))
+        let place = counters.answered(response, outcome, self.started.elapsed());
+        let seen = self.seen.take().map(|mut seen| {
+            self.counters.name_site(&mut seen, self.site);
+            seen.answered(response.status(), outcome, origin);
+            Arc::new(seen)
+        });
+        Sent::new(counters, place, seen)
     }
 }
 
@@ -308,6 +382,9 @@ impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
             self.counters.site(self.site).count(Verdict::None, CLIENT_GONE, self.started.elapsed());
+            if let Some(seen) = &mut self.seen {
+                self.counters.name_site(seen, self.site);
+            }
         }
     }
 }

@@ -33,6 +33,8 @@ use std::time::SystemTime;
 
 use tokio::runtime::{Handle, RuntimeMetrics};
 
+use super::follow::Followers;
+
 use counters::{Counter, SiteCounters};
 pub(crate) use counters::{Counters, Sent};
 pub(crate) use door::{Door, respond};
@@ -52,6 +54,8 @@ pub(crate) struct Metrics {
     threads: Mutex<Vec<Arc<ThreadCounters>>>,
     /// Those of each origin, by the label of the site and the address.
     origins: Mutex<BTreeMap<OriginLabels, Arc<OriginCounters>>>,
+    /// Those who follow the requests, one by one.
+    pub(crate) followers: Arc<Followers>,
     /// What the scrubs of this process have done.
     pub(crate) scrubs: Scrubs,
     /// Counts the connections of clients, once the server accepts any.
@@ -84,8 +88,8 @@ pub(crate) struct ThreadCounters {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let (threads, origins, scrubs, connections) = Default::default();
-        Self { started: SystemTime::now(), threads, origins, scrubs, connections }
+        let (threads, origins, followers, scrubs, connections) = Default::default();
+        Self { started: SystemTime::now(), threads, origins, followers, scrubs, connections }
     }
 }
 

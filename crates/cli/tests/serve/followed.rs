@@ -1,0 +1,175 @@
+//! `eyewall log` and `GET /requests`: the requests of a running server, as they end.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::common::admin::{Socket, json};
+use crate::common::client::Reply;
+use crate::common::command::eyewall;
+use crate::common::origin::{Asked, Origin};
+use crate::common::server::Server;
+
+fn answer(asked: &Asked) -> (u16, String, Vec<u8>) {
+    match asked.target.as_str() {
+        "/cookie" => (200, "Cache-Control: max-age=60\r\nSet-Cookie: secret=1".to_owned(), vec![b'x'; 10]),
+        "/broken" => (500, String::new(), b"broken".to_vec()),
+        target => {
+            if target.starts_with("/page/") {
+                // Slower than the filter of a test.
+                thread::sleep(Duration::from_millis(2));
+            }
+            (200, "Cache-Control: max-age=60".to_owned(), vec![b'x'; 1000])
+        }
+    }
+}
+
+fn served(socket: &Socket) -> (Origin, Server) {
+    let origin = Origin::answering(answer);
+    let site = format!("[[site]]\nhosts = [\"test\"]\norigins = [\"{}\"]\n", origin.url());
+    let server = Server::configured(&format!("{}{site}", socket.table()));
+    (origin, server)
+}
+
+/// Follows the requests. The head of the response has come, so the server has the follower.
+fn follow(socket: &Socket, query: &str, accept: &str) -> BufReader<UnixStream> {
+    let mut stream = UnixStream::connect(socket.path()).unwrap();
+    write!(stream, "GET /requests?{query} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n").unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
+    }
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    reader
+}
+
+/// The next line of a chunked response that begins so.
+fn next(reader: &mut BufReader<UnixStream>, start: &str) -> Value {
+    loop {
+        let mut line = String::new();
+        assert!(reader.read_line(&mut line).unwrap() > 0, "it has ended");
+        if let Some(rest) = line.strip_prefix(start)
+            && rest.starts_with('{')
+        {
+            return serde_json::from_str(rest).unwrap();
+        }
+    }
+}
+
+#[test]
+fn each_request_is_a_line_with_what_the_access_log_says() {
+    let socket = Socket::new();
+    let (_origin, server) = served(&socket);
+    let mut all = follow(&socket, "", "*/*");
+    let mut events = follow(&socket, "status=5xx", "text/event-stream");
+    let ask = |target: &str, fields: &[&str]| server.ask("GET", target, fields);
+    let secrets = ["Cookie: secret=2", "Authorization: Basic c2VjcmV0"];
+    for (target, fields, verdict, status, bytes) in [
+        ("/page?a=b", &[][..], "miss", 200, 1000),
+        ("/page?a=b", &["Cookie: secret=2"][..], "hit", 200, 1000),
+        ("/page?a=b", &["Accept: a/b", "Range: bytes=0-9"][..], "hit", 206, 10),
+        ("/cookie", &secrets[..], "pass", 200, 10),
+        ("/broken", &secrets[..], "pass", 500, 6),
+    ] {
+        ask(target, fields);
+        let line = next(&mut all, "");
+        let told = ["target", "verdict", "status", "bytes", "site", "host", "method"].map(|name| line[name].clone());
+        let expected =
+            [json!(target), json!(verdict), json!(status), json!(bytes), json!("test"), json!("test"), json!("GET")];
+        assert_eq!(told, expected, "{line}");
+        assert!(!line.to_string().contains("secret") && !line.to_string().contains("c2Vj"), "{line}");
+        assert!(line["total_us"].is_u64() && line["first_byte_us"].is_u64(), "{line}");
+        assert_eq!(
+            (line["origin_us"].is_u64(), line["reason"].is_string()),
+            (verdict != "hit", verdict == "pass"),
+            "{line}"
+        );
+    }
+    assert_eq!(next(&mut events, "data: ")["target"], "/broken", "the filter leaves the others out");
+}
+
+/// `eyewall log` with these words.
+fn log(socket: &Socket, words: &[&str]) -> Child {
+    let mut command = eyewall();
+    command.args(["log", "--server"]).arg(socket.path()).args(words);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn the_command_shows_what_it_is_asked_for_and_ends_after_a_number() {
+    let socket = Socket::new();
+    let (_origin, server) = served(&socket);
+    let mut two = log(
+        &socket,
+        &["--miss", "--path", "/p*", "--method", "get", "--site", "test", "--slower", "1ms", "--count", "2"],
+    );
+    let mut number = 0;
+    while two.try_wait().unwrap().is_none() {
+        number += 1;
+        server.get(&format!("/slow/{number}"));
+        server.get(&format!("/page/{number}"));
+        server.get(&format!("/page/{number}"));
+    }
+    let output = two.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((output.status.code(), text.lines().count()), (Some(0), 2), "{text}");
+    assert!(text.lines().all(|line| line.contains(" 200 miss ") && line.contains("http://test/page/")), "{text}");
+    assert!(!text.contains('\x1b'), "there are no colours without a terminal");
+}
+
+#[test]
+fn the_command_ends_when_it_is_interrupted_and_with_the_server() {
+    let socket = Socket::new();
+    let (_origin, server) = served(&socket);
+    let mut followers = [log(&socket, &["--json"]), log(&socket, &["--json"])];
+    for follower in &mut followers {
+        // It follows once it has said something.
+        let mut lines = BufReader::new(follower.stdout.as_mut().unwrap());
+        let mut line = String::new();
+        let is_told = AtomicBool::new(false);
+        let asked = thread::scope(|scope| {
+            let asking = scope.spawn(|| {
+                while !is_told.load(Ordering::Relaxed) {
+                    server.get("/page");
+                }
+            });
+            lines.read_line(&mut line).unwrap();
+            is_told.store(true, Ordering::Relaxed);
+            asking.join().is_ok()
+        });
+        assert!(asked && serde_json::from_str::<Value>(&line).unwrap()["target"] == "/page", "{line}");
+    }
+    let [interrupted, left] = followers;
+    kill_process(Pid::from_child(&interrupted), Signal::INT).unwrap();
+    assert_eq!(interrupted.wait_with_output().unwrap().status.code(), Some(0));
+    kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
+    assert_eq!(left.wait_with_output().unwrap().status.code(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused() {
+    let socket = Socket::new();
+    let (_origin, server) = served(&socket);
+    for (method, target, status, words) in
+        [("GET", "/requests?verdict=missed", 400, "the verdicts are"), ("POST", "/requests", 405, "GET")]
+    {
+        let reply = socket.ask(method, target, &[], "");
+        let told = json(&reply)["error"].as_str().unwrap().to_owned();
+        assert_eq!((reply.status, told.contains(words)), (status, true), "{told}");
+    }
+    let mut followers: Vec<_> = (0..16).map(|_| follow(&socket, "", "*/*")).collect();
+    assert_eq!(socket.ask("GET", "/requests", &[], "").status, 503);
+    // A follower that leaves makes room, as soon as the server notices.
+    followers.pop();
+    let wrong = log(&socket, &["--status", "many"]).wait_with_output().unwrap();
+    let told = String::from_utf8(wrong.stderr).unwrap();
+    assert_eq!((wrong.status.code(), told.contains("`many` is no status")), (Some(2), true), "{told}");
+    server.get_until("/page", Reply::is_hit);
+}
