@@ -1,9 +1,9 @@
 //! Eyewall retries once if a connection ends before a response, and never after a response has begun.
 
 use std::io::Write as _;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
 use crate::common::origin::{Origin, read, respond};
 use crate::common::server::Server;
@@ -55,4 +55,23 @@ fn clients_do_not_notice_an_idle_connection_that_closes_at_reuse() {
         assert_eq!(reply.text(), "ok");
         was_seen.try_recv().is_ok()
     });
+}
+
+#[test]
+fn an_error_that_nobody_gets_leaves_its_connection_open() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let opened = Arc::clone(&connections);
+    let origin = Origin::raw(move |_, stream| {
+        opened.fetch_add(1, Ordering::SeqCst);
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=0, stale-if-error=600\r\nContent-Length: 4\r\n\r\npage";
+        let _ = stream.write_all(head.as_bytes());
+        while read(stream).is_some() {
+            let _ = stream.write_all(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nerror");
+        }
+    });
+    let server = Server::configured(&format!("[server]\nworkers = 1\n[[site]]\norigins = [\"{}\"]\n", origin.url()));
+    for _ in 0..4 {
+        assert_eq!(server.get("/").text(), "page");
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
 }

@@ -116,6 +116,18 @@ impl Http1Body {
     }
 }
 
+impl Drop for Http1Body {
+    /// Somebody may not want the rest of a body, such as that of an error. If it has come already, the connection stays.
+    fn drop(&mut self) {
+        if let (Framing::Length(left), Some(connection)) = (self.framing, &mut self.connection)
+            && connection.bytes.len() as u64 == left
+        {
+            connection.bytes.clear();
+            self.end();
+        }
+    }
+}
+
 /// The error of a connection that ended in the middle of a body.
 #[derive(Debug, thiserror::Error)]
 #[error("the origin closed the connection before the end of the body")]

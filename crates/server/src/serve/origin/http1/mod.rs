@@ -29,7 +29,7 @@ use eyewall_http::field::push_line;
 use http::header::{CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderName, Method, Request, Response, StatusCode};
 use http_body::Body as _;
-use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
+use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 use tokio::task::unconstrained;
 
 pub(super) use body::Http1Body;
@@ -171,15 +171,28 @@ fn give_back(pool: &Weak<Mutex<Idle>>, connection: Box<Connection>) {
     }
 }
 
-/// Closes connections that have been idle for too long, until none is left.
+/// Closes connections when they have been idle for too long, until none is left.
 async fn tend(pool: Weak<Mutex<Idle>>) {
+    let mut next = Instant::now() + POOL_IDLE;
     loop {
-        tokio::time::sleep(POOL_IDLE).await;
+        tokio::time::sleep_until(next.into()).await;
         let Some(pool) = pool.upgrade() else { return };
-        let mut idle = lock(&pool);
-        idle.connections.retain(|(_, since)| since.elapsed() < POOL_IDLE);
-        if idle.connections.is_empty() {
-            idle.is_tended = false;
+        let (expired, is_tended) = {
+            let mut idle = lock(&pool);
+            // Those that were used first are the first.
+            let count = idle.connections.partition_point(|(_, since)| since.elapsed() >= POOL_IDLE);
+            let expired: Vec<_> = idle.connections.drain(..count).collect();
+            match idle.connections.first() {
+                Some((_, since)) => next = *since + POOL_IDLE,
+                None => idle.is_tended = false,
+            }
+            (expired, idle.is_tended)
+        };
+        drop(pool);
+        for (connection, _) in expired {
+            connection.close().await;
+        }
+        if !is_tended {
             return;
         }
     }
@@ -192,6 +205,12 @@ impl Connection {
         // A task that has used up its share of the event loop would be told "pending" without a look.
         let reading = poll_fn(|context| Pin::new(&mut self.stream).poll_read(context, &mut ReadBuf::new(&mut byte)));
         pin!(unconstrained(reading)).poll(context).is_pending()
+    }
+
+    /// Ends it as TLS demands: with a message that says that nothing follows (RFC 8446, section 6.1).
+    async fn close(mut self: Box<Self>) {
+        // The socket's buffer is empty. If it still takes nothing, the connection is dropped as it is.
+        let _ = poll_fn(|context| Poll::Ready(Pin::new(&mut self.stream).poll_shutdown(context))).await;
     }
 
     /// Writes a request, and reads until its response. Interim responses go to the client.
