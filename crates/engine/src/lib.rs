@@ -126,6 +126,7 @@ mod resize;
 mod scrub;
 mod seam;
 mod shared_memory;
+mod sketch;
 mod stats;
 mod stripe;
 mod thread;

@@ -5,7 +5,7 @@
 //! 2. Publish a pin, then look again at the slot ([`crate::protocol::pin`]) and at the count of the index's steps. If
 //!    both are unchanged, except for the frequency, the record stays where it is. Otherwise start again.
 //! 3. Compare the key, verify an entry that is older than this attachment, check purges and times, raise the
-//!    frequency.
+//!    frequency. A miss is noted in the sketch ([`crate::sketch`]).
 
 mod plain;
 
@@ -23,6 +23,7 @@ use crate::paging;
 use crate::protocol;
 use crate::purge::{self, Subject, Verdict};
 use crate::seam;
+use crate::sketch;
 use crate::stripe::{
     drop_damaged, entry_at, judge_pinned_again, locate, locate_beside, purge_verdict, verify_entry, wants_copies,
 };
@@ -161,7 +162,7 @@ pub(crate) fn get_watched<'a>(
         return Ok(get_copy(volume, thread, place, key, usage, wanted));
     };
     let found = find(volume, place, key, wanted, pin);
-    count(thread, usage, found.as_ref());
+    count(thread, place.hash, usage, found.as_ref());
     let Some(found) = found else { return Ok(None) };
     watch(&found);
     Ok(Some(found.into_hit()))
@@ -173,16 +174,27 @@ pub(crate) fn must_copy(volume: &Volume, stripe: usize) -> bool {
 }
 
 #[inline]
-pub(crate) fn count(thread: Thread<'_>, usage: Use, found: Option<&Pinned<'_>>) {
-    if usage == Use::Peeks {
-        return;
-    }
+fn count(thread: Thread<'_>, hash: u64, usage: Use, found: Option<&Pinned<'_>>) {
     match found {
-        None => thread.count_miss(),
-        Some(found) => {
-            thread.count(Counter::Hits);
-            raise(found.slot, found.seen);
-        }
+        None => count_miss(thread, hash, usage),
+        Some(found) => count_hit(thread, usage, found),
+    }
+}
+
+#[inline]
+pub(crate) fn count_hit(thread: Thread<'_>, usage: Use, found: &Pinned<'_>) {
+    if usage == Use::Counts {
+        thread.count(Counter::Hits);
+        raise(found.slot, found.seen);
+    }
+}
+
+/// `hash` is that of the key.
+#[inline]
+fn count_miss(thread: Thread<'_>, hash: u64, usage: Use) {
+    if usage == Use::Counts {
+        thread.count_miss();
+        sketch::ask(thread.volume(), hash);
     }
 }
 
@@ -351,7 +363,7 @@ fn get_copy<'a>(
         judge_pinned_again(volume, place.stripe);
     }
     let found = find(volume, place, key, wanted, thread.transient_pin());
-    count(thread, usage, found.as_ref());
+    count(thread, place.hash, usage, found.as_ref());
     let found = found?;
     if usage == Use::Counts {
         thread.count(Counter::Copies);

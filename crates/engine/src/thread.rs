@@ -101,6 +101,11 @@ impl<'a> Thread<'a> {
         is_current(volume, held).then(|| Self::of(volume, held))
     }
 
+    /// The volume whose slot it is.
+    pub(crate) fn volume(self) -> &'a Volume {
+        self.volume
+    }
+
     #[inline]
     fn of(volume: &'a Volume, held: Held) -> Self {
         debug_assert!(is_current(volume, held));

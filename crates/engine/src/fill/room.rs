@@ -7,7 +7,7 @@ use crate::format::hash::Place;
 use crate::format::record::{Header, Record};
 use crate::protocol::{self, Word};
 use crate::seam;
-use crate::stripe::{RingId, Stripe};
+use crate::stripe::{RingId, Stripe, Work};
 use crate::volume::Volume;
 use crate::write;
 
@@ -26,9 +26,14 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Makes room of `bytes` bytes and pins it.
-    pub(crate) fn make(stripe: &mut Stripe<'_>, ring: RingId, bytes: u64, header: &Header, pin: PinAt) -> Result<Self> {
-        let (ring, at) = write::make_room(stripe, ring, bytes)?;
+    /// Pins `bytes` free bytes at `at` of `ring`, and takes them into the log.
+    pub(crate) fn take(
+        stripe: &Stripe<'_>,
+        (ring, at): (RingId, u64),
+        bytes: u64,
+        header: &Header,
+        pin: PinAt,
+    ) -> Result<Self> {
         let position = stripe.ring(ring).position(at);
         let room = Self { ring, at, bytes, position, pin };
         room.pin_word(stripe.volume).store_fenced(Volume::pin_word(stripe.number, position));
@@ -38,13 +43,14 @@ impl Room {
     }
 
     /// Makes the room larger, by at least to `needed` bytes: in place, or as a second room.
-    pub(crate) fn grow(self, stripe: &mut Stripe<'_>, place: &Place, needed: u64, header: &Header) -> Result<Grown> {
+    /// It doesn't contend for main: it did so when it began, if it could.
+    pub(crate) fn grow(self, stripe: &mut Stripe<'_>, needed: u64, header: &Header) -> Result<Grown> {
         let volume = stripe.volume;
         let most = volume.layout.entry_bytes_max / UNIT_BYTES * UNIT_BYTES;
         let step = (self.bytes / 4 / UNIT_BYTES * UNIT_BYTES).max(GROWTH_BYTES);
         for bytes in [(self.bytes + step).max(needed).min(most), needed] {
             // An entry larger than half of small belongs into main.
-            let stays = write::choose_ring(stripe, place, bytes, None) == RingId::Small || self.ring == RingId::Main;
+            let stays = self.ring == RingId::Main || write::ring_for(stripe, bytes) == RingId::Small;
             if stays && stripe.grow_room(self.ring, self.at, self.bytes, bytes - self.bytes)? {
                 return Ok(Grown::InPlace(Self { bytes, ..self }));
             }
@@ -55,9 +61,10 @@ impl Room {
                 let pin = PinAt::for_room(volume, bytes)?;
                 let ring = match self.ring {
                     RingId::Main => RingId::Main,
-                    RingId::Small => write::choose_ring(stripe, place, bytes, None),
+                    RingId::Small => write::ring_for(stripe, bytes),
                 };
-                made = Self::make(stripe, ring, bytes, header, pin);
+                made = write::make_room(stripe, ring, bytes, &mut Work::new(bytes))
+                    .and_then(|spot| Self::take(stripe, spot, bytes, header, pin));
             }
         }
         made.map(Grown::Elsewhere)

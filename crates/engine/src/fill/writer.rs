@@ -116,8 +116,9 @@ impl Writer {
         let pin = PinAt::for_room(volume, bytes)?;
         let mut stripe = Stripe::lock(volume, place.stripe)?;
         let serial = stripe.next_serial();
-        let ring = write::choose_ring(&stripe, &place, bytes, stripe.find(&place, key).as_ref());
-        let room = Room::make(&mut stripe, ring, bytes, &draft.header(serial, 0), pin)?;
+        let found = stripe.find(&place, key);
+        let spot = write::find_room(&mut stripe, &place, bytes, found.as_ref())?;
+        let room = Room::take(&stripe, spot, bytes, &draft.header(serial, 0), pin)?;
         let Some(shared) = volume.this.upgrade() else { unreachable!("a cache owns the volume") };
         let mut checksum = Box::new(Xxh3::new());
         for part in [draft.key, draft.metadata, &draft.tags] {
@@ -302,7 +303,7 @@ impl Writer {
     fn grow(&mut self, room: Room, needed: u64) -> Result<Room> {
         let volume = Arc::clone(&self.volume);
         let mut stripe = self.lock(&volume)?;
-        let new = match room.grow(&mut stripe, &self.place, needed, &self.header())? {
+        let new = match room.grow(&mut stripe, needed, &self.header())? {
             Grown::InPlace(room) => {
                 self.room = Some(room);
                 return Ok(room);

@@ -28,6 +28,14 @@ pub(crate) struct Place {
     pub(crate) ghost_hash: u64,
 }
 
+impl Place {
+    /// 12 of those bits, by which a cell of the sketch recognises its key.
+    #[inline]
+    pub(crate) fn sketch_tag(&self) -> u16 {
+        (self.ghost_hash >> 4) as u16
+    }
+}
+
 /// XXH3-64 of the key, seeded with the volume's secret (xxHash specification 0.2.0).
 #[inline]
 pub(crate) fn key_hash(secret: &Secret, key: &[u8]) -> u64 {

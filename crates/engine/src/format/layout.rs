@@ -1,7 +1,7 @@
 //! Where everything lies in a volume, computed from a few numbers of the superblock and checked against the volume's
 //! size.
 
-use super::{POSITIONS_MAX, UNIT_BYTES, owner::PROCESSES_MAX, record};
+use super::{POSITIONS_MAX, UNIT_BYTES, owner::PROCESSES_MAX, record, sketch};
 
 /// The smallest volume.
 pub(crate) const SIZE_MIN: u64 = 512 << 10;
@@ -21,6 +21,8 @@ pub(crate) const CLAIM_BYTES: u64 = 64;
 pub(crate) const TAG_LINE_BYTES: u64 = 64;
 /// The filter of such a bucket.
 const TAG_FILTER_BYTES: u64 = 4;
+/// A line of the sketch.
+const SKETCH_LINE_BYTES: u64 = 64;
 /// Eight slots of eight bytes: one cache line.
 pub(crate) const BUCKET_BYTES: u64 = 64;
 /// Slots in a bucket.
@@ -39,6 +41,9 @@ const BYTES_PER_BUCKET: u64 = 16 << 10;
 const SLOTS_PER_ENTRY_PERCENT: u64 = 175;
 /// Bytes of these slots.
 const INDEX_BYTES_PER_ENTRY: u64 = SLOTS_PER_ENTRY_PERCENT * 8 / 100;
+/// The sketch remembers this many times the expected entries, in at most one in so many bytes of a stripe.
+const SKETCH_KEYS_PER_ENTRY: u64 = 4;
+const SKETCH_PART_MAX: u64 = 128;
 const ENTRY_MAX_DEFAULT: u64 = 4 << 20;
 /// Record lengths stay below the limit of a length field.
 const ENTRY_MAX: u64 = u32::MAX as u64 / 2;
@@ -75,7 +80,10 @@ pub(crate) struct Layout {
     pub(crate) claims_at: u64,
     pub(crate) tag_filters_at: u64,
     pub(crate) tags_at: u64,
+    pub(crate) sketch_at: u64,
     pub(crate) data_at: u64,
+    /// Lines of the sketch of one stripe.
+    pub(crate) sketch_lines: u64,
     /// The most buckets in the index of one stripe: as many as fit three quarters of the small ring.
     pub(crate) buckets_max: u64,
     /// Offset of the first stripe's first bucket, and the distance to the next stripe's. The second bucket lies
@@ -188,6 +196,7 @@ impl Layout {
             + self.stripes * (STRIPE_BYTES + self.claims * CLAIM_BYTES)
             + self.tag_filters_bytes()
             + self.tag_lines * TAG_LINE_BYTES
+            + self.stripes * self.sketch_lines_wanted() * SKETCH_LINE_BYTES
             + PAGE;
         let stripe = (self.size - tables) / self.stripes;
         self.buckets = (stripe / BYTES_PER_BUCKET).max(2);
@@ -221,7 +230,17 @@ impl Layout {
     }
 
     fn entry_bytes_hinted(&self) -> u64 {
-        (self.entry_size_hint + record::HEADER_BYTES).next_multiple_of(UNIT_BYTES)
+        (self.entry_size_hint.min(ENTRY_SIZE_HINT_MAX) + record::HEADER_BYTES).next_multiple_of(UNIT_BYTES)
+    }
+
+    /// How many lines the sketch of a stripe has. A tier has none: its volume remembers.
+    fn sketch_lines_wanted(&self) -> u64 {
+        if self.index_is_fixed {
+            return 0;
+        }
+        let stripe = self.size / self.stripes.max(1);
+        let keys = stripe / (self.entry_bytes_hinted() + INDEX_BYTES_PER_ENTRY) * SKETCH_KEYS_PER_ENTRY;
+        keys.div_ceil(sketch::CELLS as u64).min(stripe / SKETCH_PART_MAX / SKETCH_LINE_BYTES).max(1)
     }
 
     /// Bytes of the small ring that this many buckets take.
@@ -238,7 +257,9 @@ impl Layout {
         self.claims_at = self.stripes_at + self.stripes * STRIPE_BYTES;
         self.tag_filters_at = self.claims_at + self.stripes * self.claims * CLAIM_BYTES;
         self.tags_at = self.tag_filters_at + self.tag_filters_bytes();
-        let index_at = self.tags_at + self.tag_lines * TAG_LINE_BYTES;
+        self.sketch_at = self.tags_at + self.tag_lines * TAG_LINE_BYTES;
+        self.sketch_lines = self.sketch_lines_wanted();
+        let index_at = self.sketch_at + self.stripes * self.sketch_lines * SKETCH_LINE_BYTES;
         let index_bytes = if self.index_is_fixed { self.stripes * self.buckets * BUCKET_BYTES } else { 0 };
         let index_end = index_at + index_bytes;
         self.data_at = index_end.next_multiple_of(PAGE.min(SUPERBLOCK_BYTES));
@@ -328,6 +349,12 @@ impl Layout {
         (self.tags_at + line * TAG_LINE_BYTES) as usize
     }
 
+    /// Offset of a line of the sketch of a stripe.
+    #[inline]
+    pub(crate) fn sketch_line_at(&self, stripe: usize, line: u64) -> usize {
+        (self.sketch_at + (stripe as u64 * self.sketch_lines + line) * SKETCH_LINE_BYTES) as usize
+    }
+
     fn tag_filters_bytes(&self) -> u64 {
         (self.tag_lines * TAG_FILTER_BYTES).next_multiple_of(TAG_LINE_BYTES)
     }
@@ -365,7 +392,7 @@ mod tests {
 
     #[test]
     fn the_default_overhead_is_small() {
-        for (size, percent) in [(SIZE_MIN, 7), (16 << 20, 1), (1 << 30, 1)] {
+        for (size, percent) in [(SIZE_MIN, 8), (16 << 20, 2), (1 << 30, 2)] {
             let layout = Layout::new(size, 1024, None).unwrap();
             let data = layout.stripes * layout.stripe_data_bytes();
             assert!((size - data) * 100 <= size * percent, "{layout:?}");

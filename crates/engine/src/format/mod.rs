@@ -10,6 +10,7 @@ pub(crate) mod origin;
 pub(crate) mod owner;
 pub(crate) mod purges;
 pub(crate) mod record;
+pub(crate) mod sketch;
 pub(crate) mod slot;
 pub(crate) mod superblock;
 pub(crate) mod tags;

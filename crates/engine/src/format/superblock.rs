@@ -12,7 +12,7 @@ use super::purges::{self, MOVED_AT};
 /// `EYEWALL` and a zero byte, read as a little-endian word.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"EYEWALL\0");
 /// The format version that this code writes and reads.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 /// Has another value on a machine of the other byte order.
 const BYTE_ORDER: u32 = 0x0102_0304;
 /// The stored fields end here, including their checksum.

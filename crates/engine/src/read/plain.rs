@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Acquire;
 
-use super::{Checked, Pinned, Use, Wanted, count, entry_of, get_watched, phase_of_pinned, raise};
+use super::{Checked, Pinned, Use, Wanted, count_hit, count_miss, entry_of, get_watched, phase_of_pinned, raise};
 use crate::error::Result;
 use crate::format::hash;
 use crate::format::record::{Flags, Record};
@@ -24,7 +24,8 @@ use crate::write::check_key;
 /// What the fast path has found.
 enum Short<'a> {
     Hit(Thread<'a>, Pinned<'a>),
-    Miss(Thread<'a>),
+    /// With the hash of the key.
+    Miss(Thread<'a>, u64),
     /// The general way must look.
     Unusual,
 }
@@ -41,11 +42,11 @@ pub(crate) fn get_plain<'a>(
 ) -> Result<Option<Hit<'a>>> {
     match find(volume, key) {
         Short::Hit(thread, found) => {
-            count(thread, usage, Some(&found));
+            count_hit(thread, usage, &found);
             Ok(Some(found.into_hit()))
         }
-        Short::Miss(thread) => {
-            count(thread, usage, None);
+        Short::Miss(thread, hash) => {
+            count_miss(thread, hash, usage);
             Ok(None)
         }
         Short::Unusual => otherwise(),
@@ -70,7 +71,7 @@ pub(crate) fn get_plain_if<'a>(
             raise(slot, seen);
             Ok(Some(hit))
         }
-        Short::Miss(_) => Ok(None),
+        Short::Miss(..) => Ok(None),
         Short::Unusual => get_unusual_if(volume, key, takes, otherwise),
     }
 }
@@ -121,7 +122,7 @@ fn find<'a>(volume: &'a Volume, key: &[u8]) -> Short<'a> {
         which += 1;
         if which == 2 {
             let is_plain = volume.has_still(stripe, buckets) && is_in_place(volume) && check_key(volume, key).is_ok();
-            return if is_plain { Short::Miss(thread) } else { Short::Unusual };
+            return if is_plain { Short::Miss(thread, hash) } else { Short::Unusual };
         }
     };
     let seen = Slot(slot.load(Acquire));

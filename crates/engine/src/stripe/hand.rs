@@ -32,6 +32,8 @@ const BATCH_BYTES: u64 = 64 << 10;
 const RESERVE_BYTES: u64 = 128 << 10;
 /// Main is sparse if more than one in this many of its bytes is dead.
 const SPARSE: u64 = 16;
+/// A newcomer to main has lost once it has met hot entries of this part of its own bytes.
+const LOST_AT: (u64, u64) = (2, 3);
 /// How much one put may copy, unless four times its size is more.
 const COPY_BYTES: u64 = 256 << 10;
 
@@ -44,12 +46,33 @@ pub(crate) struct Work {
     /// Positions (units) of this stripe that readers and writers hold, sorted.
     pins: Vec<u64>,
     buried: bool,
+    /// Of a newcomer to main: how many bytes of hot entries it may still meet before it has lost.
+    rival: Option<u64>,
+    /// The put gives back as much of main as it takes: it replaces an entry there.
+    pub(crate) gives_back: bool,
 }
 
 impl Work {
     /// The budget of a put of `bytes` bytes.
     pub(crate) fn new(bytes: u64) -> Self {
-        Self { copy_budget: COPY_BYTES.max(4 * bytes), stayed: 0, now_ms: None, pins: Vec::new(), buried: false }
+        Self {
+            copy_budget: COPY_BYTES.max(4 * bytes),
+            stayed: 0,
+            now_ms: None,
+            pins: Vec::new(),
+            buried: false,
+            rival: None,
+            gives_back: false,
+        }
+    }
+
+    /// A hot entry of main stood in the way.
+    fn met_hot(&mut self, bytes: u64) {
+        self.rival = self.rival.map(|left| left.saturating_sub(bytes));
+    }
+
+    fn has_lost(&self) -> bool {
+        self.rival == Some(0)
     }
 
     fn now_ms(&mut self, volume: &Volume) -> u64 {
@@ -75,7 +98,7 @@ impl<'a> Stripe<'a> {
     /// Makes `bytes` contiguous bytes free at the head of a ring, and returns their virtual offset.
     ///
     /// # Errors
-    /// `Pinned` if readers hold too much; nothing was evicted then.
+    /// `Pinned` if readers hold too much; nothing was evicted then. Also if a newcomer has lost.
     pub(crate) fn make_room(&mut self, id: RingId, bytes: u64, work: &mut Work) -> Result<u64> {
         self.tile_a_little();
         self.finish_reset(id)?;
@@ -89,6 +112,9 @@ impl<'a> Stripe<'a> {
             loop {
                 self.work_once(&ring, bytes, ahead, work).map_err(|stop| self.stopped(id, bytes, stop))?;
                 self.volume.check_intact()?;
+                if work.has_lost() {
+                    return Err(Error::Pinned { bytes });
+                }
                 if ring.has_room(bytes, 0) {
                     break;
                 }
@@ -99,6 +125,20 @@ impl<'a> Stripe<'a> {
             }
         }
         self.take(&ring, bytes).ok_or_else(|| self.stopped(id, bytes, Stop::Pinned))
+    }
+
+    /// Makes room in main for a newcomer that was asked for before, unless main's tail is hot. Then the hand goes on by
+    /// that many bytes, and the newcomer has to be content with the small ring. So a loop over more than fits doesn't
+    /// wash out of main what is hit there, and what is hit no longer goes. It may copy half of what the put may copy,
+    /// so that the small ring's hot entries can still move.
+    pub(crate) fn win_room(&mut self, bytes: u64, work: &mut Work) -> Option<u64> {
+        let kept = work.copy_budget / 2;
+        work.copy_budget -= kept;
+        work.rival = Some((bytes * LOST_AT.0 / LOST_AT.1).max(1));
+        let room = self.make_room(RingId::Main, bytes, work).ok();
+        work.rival = None;
+        work.copy_budget += kept;
+        room
     }
 
     fn stopped(&self, id: RingId, bytes: u64, stop: Stop) -> Error {
@@ -192,19 +232,29 @@ impl<'a> Stripe<'a> {
             }
             at += seen.bytes;
             count += 1;
+            if work.has_lost() {
+                break;
+            }
         }
         // If other records lie before it, it is looked at again once their bytes are free to copy it to.
         if let (Some((slot, end)), true) = (stays, at == tail) {
-            // A skip loses the free bytes before it for a lap. As long as puts fit into them, they go there.
-            if ring.has_room(bytes, 0) {
-                return Ok(());
+            // A skip loses the free bytes before it for a lap. As long as puts fit into them, they go there. Newcomers
+            // that have lost go elsewhere, and cost it a hit only once they are as large together as it is.
+            let costs_a_hit = if work.has_lost() {
+                policy::is_due(self.get(Word::Serial), bytes, end - tail)
+            } else {
+                !ring.has_room(bytes, 0)
+            };
+            if costs_a_hit {
+                store_slot(slot, |word| {
+                    let slot = Slot(word);
+                    slot.with_frequency(policy::after_survival(slot.frequency())).0
+                });
             }
-            store_slot(slot, |word| {
-                let slot = Slot(word);
-                slot.with_frequency(policy::after_survival(slot.frequency())).0
-            });
-            work.stayed += end - tail;
-            self.skip(ring, end);
+            if costs_a_hit && !work.has_lost() {
+                work.stayed += end - tail;
+                self.skip(ring, end);
+            }
             return Ok(());
         }
         self.free_up_to(ring, at, work)
@@ -294,11 +344,24 @@ impl<'a> Stripe<'a> {
             self.drop_entry(&entry, seen, Slot::EMPTY, Count::EvictionsPurged);
             return Step::Free;
         }
-        let hot = policy::is_hot(now.frequency(), seen.bytes, self.mean_entry_bytes());
+        let mean = self.mean_entry_bytes();
+        let hot = policy::is_hot(now.frequency(), seen.bytes, mean);
         let kept = match ring.id {
-            RingId::Small if hot => self.promote(&entry, seen, work),
+            RingId::Small if hot || policy::is_tiny(seen.bytes, mean) => self.promote(&entry, seen, work),
             RingId::Small => self.move_while_roomy(&entry, seen, work),
-            RingId::Main if hot => self.reinsert(&entry, seen, policy::after_survival(now.frequency()), work),
+            RingId::Main if hot => {
+                work.met_hot(seen.bytes);
+                // If the hand only makes room of dead bytes, others don't compete for it, so the entry keeps its hits.
+                let frequency = if work.gives_back || self.is_sparse() {
+                    now.frequency()
+                } else {
+                    policy::after_survival(now.frequency())
+                };
+                self.reinsert(&entry, seen, frequency, work)
+            }
+            RingId::Main if policy::is_spared(seen.bytes, mean, place.hash ^ at) => {
+                self.reinsert(&entry, seen, now.frequency(), work)
+            }
             // Main is being compacted, so all live entries stay.
             RingId::Main => self.is_sparse() && self.reinsert(&entry, seen, now.frequency(), work),
         };
@@ -322,7 +385,7 @@ impl<'a> Stripe<'a> {
         Step::Free
     }
 
-    fn mean_entry_bytes(&self) -> u64 {
+    pub(super) fn mean_entry_bytes(&self) -> u64 {
         self.get(Word::LiveBytes) / self.get(Word::Entries).max(1)
     }
 
@@ -349,7 +412,9 @@ impl<'a> Stripe<'a> {
     /// larger than what this put may still copy: to make that much room, it would have to skip more than it frees.
     fn move_while_roomy(&mut self, entry: &Candidate<'a>, seen: &Seen<'a>, work: &mut Work) -> bool {
         let main = self.ring(RingId::Main);
-        let at = match main.has_room(seen.bytes, ahead(&main)) {
+        // The hand may leave a batch free beyond what it keeps ahead. That is for entries that earned main.
+        let spare = BATCH_BYTES.min(main.size / 64);
+        let at = match main.has_room(seen.bytes, ahead(&main) + spare) {
             true => self.fit(&main, seen.bytes),
             // Compacting reads and writes main: too much if both wait for storage.
             false if self.is_sparse() && seen.bytes <= work.copy_budget && !paging::has_waited(self.volume) => {

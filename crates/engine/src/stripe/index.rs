@@ -12,6 +12,8 @@ use crate::format::hash::Place;
 use crate::format::origin::Origin;
 use crate::format::record::{Lengths, Record};
 use crate::format::slot::Slot;
+use crate::policy;
+use crate::sketch;
 
 /// The [`Stripe::worth`] of slots that name no entry. Nothing is worth less.
 const EMPTY: u64 = 1;
@@ -28,6 +30,16 @@ pub(crate) struct Found<'a> {
     pub(crate) record: Record<'a>,
     pub(crate) lengths: Lengths,
     pub(crate) serial: u64,
+}
+
+/// The memory of a key that has no entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    Nothing,
+    /// In a volume without a sketch: a ghost.
+    Ghost,
+    /// As many requests as an entry of its size needs to contend for main.
+    Requests,
 }
 
 impl Found<'_> {
@@ -144,8 +156,17 @@ impl<'a> Stripe<'a> {
         })
     }
 
+    /// Looks for the key of `place`, whose new entry takes `bytes` bytes, in sketch and ghosts.
+    pub(crate) fn memory_of(&self, place: &Place, bytes: u64) -> Memory {
+        let Some(requests) = sketch::requests(self.volume, place) else {
+            return if self.is_remembered(place) { Memory::Ghost } else { Memory::Nothing };
+        };
+        let requests = if requests == 0 { u64::from(self.is_remembered(place)) } else { requests };
+        if policy::is_wanted(requests, bytes, self.mean_entry_bytes()) { Memory::Requests } else { Memory::Nothing }
+    }
+
     /// Whether a ghost remembers the key of `place`.
-    pub(crate) fn is_remembered(&self, place: &Place) -> bool {
+    fn is_remembered(&self, place: &Place) -> bool {
         let (stamp, memory) = (self.get(Word::GhostClock), self.ghost_memory());
         let (first, second) = self.lines(place);
         let is_there =
@@ -185,6 +206,7 @@ impl<'a> Stripe<'a> {
             self.remember(position, record_bytes);
             return;
         }
+        sketch::answer(self.volume, place);
         let mut slot = self.choose(place);
         if Slot(super::load(slot)).is_live() {
             slot = self.displace(place).unwrap_or(slot);

@@ -36,7 +36,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub(crate) use hand::{Work, judge_pinned_again};
-pub(crate) use index::Found;
+pub(crate) use index::{Found, Memory};
 pub(crate) use mend::{Judged, drop_damaged, judge};
 pub(crate) use repair::{State, all_are_sure, forget_verified, is_in_order, put_in_order};
 use ring::Ends;
@@ -196,6 +196,11 @@ pub(crate) fn buckets_word(volume: &Volume, stripe: usize) -> &AtomicU64 {
 /// How many entries of a stripe have been moved to a bucket that a [`Walk`] may have passed.
 pub(crate) fn moves(volume: &Volume, stripe: usize) -> u64 {
     volume.region.word(volume.layout.stripe_at(stripe) + MOVES).load(Acquire)
+}
+
+/// How many entries a stripe has. Needs no lock.
+pub(crate) fn entries(volume: &Volume, stripe: usize) -> u64 {
+    volume.region.word(volume.layout.stripe_at(stripe) + STATE + Word::Entries as usize * 8).load(Relaxed)
 }
 
 /// Whether readers should copy instead of holding bytes of this stripe.

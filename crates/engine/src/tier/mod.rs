@@ -242,7 +242,7 @@ impl Tier {
             thread.count(Counter::Misses);
             return Copy::Void;
         };
-        read::count(thread, Use::Counts, Some(&found));
+        read::count_hit(thread, Use::Counts, &found);
         read::raise(slot, seen);
         if let Some(thread) = Thread::current(volume) {
             thread.count(Counter::Hits);

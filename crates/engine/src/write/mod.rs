@@ -25,7 +25,7 @@ use crate::format::times::Phase;
 use crate::protocol;
 use crate::purge::Verdict;
 use crate::seam;
-use crate::stripe::{Count, Found, RingId, Stripe, Work, purge_verdict};
+use crate::stripe::{Count, Found, Memory, RingId, Stripe, Work, purge_verdict};
 use crate::thread::Thread;
 use crate::volume::Volume;
 
@@ -66,8 +66,7 @@ pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition) -> R
         return Ok(Outcome::Unmet);
     }
     let bytes = draft.lengths.record_bytes();
-    let ring = choose_ring(&stripe, &place, bytes, found.as_ref());
-    let (ring, at) = make_room(&mut stripe, ring, bytes)?;
+    let (ring, at) = find_room(&mut stripe, &place, bytes, found.as_ref())?;
     // Making room may have evicted the entry that is to be replaced. Nobody can see that while the lock is held.
     let replaces_nothing = matches!(condition, Condition::Serial(_)) && stripe.find(&place, draft.key).is_none();
     match writer_pin(volume, bytes).filter(|_| !replaces_nothing) {
@@ -84,8 +83,7 @@ pub(crate) fn put(volume: &Volume, draft: &Draft<'_>, condition: Condition) -> R
 pub(crate) fn put_locked(mut stripe: Stripe<'_>, place: &Place, draft: &Draft<'_>) -> Result<Outcome> {
     let found = stripe.find(place, draft.key);
     let bytes = draft.lengths.record_bytes();
-    let ring = choose_ring(&stripe, place, bytes, found.as_ref());
-    let (ring, at) = make_room(&mut stripe, ring, bytes)?;
+    let (ring, at) = find_room(&mut stripe, place, bytes, found.as_ref())?;
     let checksum = draft.fill(stripe.volume, record(&stripe, ring, at));
     // Bytes read from the volume behind a tier may have been lost. Processes that haven't met the loss would take
     // them for a copy.
@@ -96,12 +94,42 @@ pub(crate) fn put_locked(mut stripe: Stripe<'_>, place: &Place, draft: &Draft<'_
     Ok(finish(&stripe, place, spot, draft, Condition::Always, found))
 }
 
+/// Makes room for a new entry in the ring where it belongs. If its key was asked for before, it contends for main.
+pub(crate) fn find_room(
+    stripe: &mut Stripe<'_>,
+    place: &Place,
+    bytes: u64,
+    found: Option<&Found<'_>>,
+) -> Result<(RingId, u64)> {
+    let mut work = Work::new(bytes);
+    let replaced = found.filter(|found| RingId::of(stripe.volume, found.seen.position()) == RingId::Main);
+    work.gives_back = replaced.is_some_and(|found| found.lengths.record_bytes() >= bytes);
+    let ring = if replaced.is_some() { RingId::Main } else { ring_for(stripe, bytes) };
+    if ring == RingId::Small && found.is_none() {
+        match stripe.memory_of(place, bytes) {
+            Memory::Nothing => {}
+            Memory::Ghost => return make_room(stripe, RingId::Main, bytes, &mut work),
+            Memory::Requests => {
+                if let Some(at) = stripe.win_room(bytes, &mut work) {
+                    return Ok((RingId::Main, at));
+                }
+            }
+        }
+    }
+    make_room(stripe, ring, bytes, &mut work)
+}
+
+/// The ring for an entry of which only its size is known.
+pub(crate) fn ring_for(stripe: &Stripe<'_>, bytes: u64) -> RingId {
+    if bytes > stripe.largest_for_small() { RingId::Main } else { RingId::Small }
+}
+
 /// Makes room in `ring`, or in main if readers hold too much of small. New entries that are being sent to slow
 /// clients can fill small before an eighth of the stripe is held.
-pub(crate) fn make_room(stripe: &mut Stripe<'_>, ring: RingId, bytes: u64) -> Result<(RingId, u64)> {
-    let mut room = stripe.make_room(ring, bytes, &mut Work::new(bytes)).map(|at| (ring, at));
+pub(crate) fn make_room(stripe: &mut Stripe<'_>, ring: RingId, bytes: u64, work: &mut Work) -> Result<(RingId, u64)> {
+    let mut room = stripe.make_room(ring, bytes, work).map(|at| (ring, at));
     if ring == RingId::Small && matches!(room, Err(Error::Pinned { .. })) {
-        room = stripe.make_room(RingId::Main, bytes, &mut Work::new(bytes)).map(|at| (RingId::Main, at));
+        room = stripe.make_room(RingId::Main, bytes, work).map(|at| (RingId::Main, at));
     }
     if matches!(room, Err(Error::Pinned { .. })) {
         stripe.tally(Count::PinnedRefusals, 1);
@@ -159,16 +187,6 @@ impl Drop for Unpin<'_> {
 
 fn record<'a>(stripe: &Stripe<'a>, ring: RingId, at: u64) -> Record<'a> {
     stripe.record_at(&stripe.ring(ring), at)
-}
-
-/// Chooses the ring of a new entry.
-pub(crate) fn choose_ring(stripe: &Stripe<'_>, place: &Place, bytes: u64, found: Option<&Found<'_>>) -> RingId {
-    let too_large_for_small = bytes > stripe.largest_for_small();
-    let known = match found {
-        Some(found) => RingId::of(stripe.volume, found.seen.position()) == RingId::Main,
-        None => stripe.is_remembered(place),
-    };
-    if known || too_large_for_small { RingId::Main } else { RingId::Small }
 }
 
 fn allows(stripe: &Stripe<'_>, condition: Condition, found: Option<&Found<'_>>) -> bool {

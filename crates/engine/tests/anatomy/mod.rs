@@ -52,6 +52,9 @@ impl Anatomy {
         let tags_at = claims_at + stripes * claims * 64;
         let tag_buckets = word(file, 128);
         let tags_end = tags_at + (tag_buckets * 4).next_multiple_of(64) + tag_buckets * 64;
+        let (stripe_share, entry) = (size / stripes, (word(file, 88) + 44).next_multiple_of(8) + 14);
+        let lines = (stripe_share / entry * 4).div_ceil(31).min(stripe_share / 128 / 64).max(1);
+        let tags_end = tags_end + stripes * lines * 64;
         let rounded = tags_end.next_multiple_of(4096);
         let fits = rounded + stripes * (small + main) <= size;
         let data_at = if fits { rounded } else { tags_end };

@@ -18,6 +18,7 @@ mod erase;
 mod flood;
 mod foreign_files;
 mod limits;
+mod newcomers;
 mod options_differ;
 mod overwritten_header;
 mod pins;

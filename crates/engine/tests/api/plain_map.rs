@@ -190,7 +190,7 @@ fn a_caller_that_knows_the_serial_replaces_the_entry_wherever_room_is_made() {
     let cache = Options::new().size(512 << 10).entry_bytes_max(64 << 10).heap().unwrap();
     let mut replaced = 0;
     for round in 0..3000_u32 {
-        let key = (round * 7 % 24).to_le_bytes();
+        let key = (round * 7 % 40).to_le_bytes();
         let value = vec![round as u8; if round % 3 == 0 { 40_000 } else { 6000 }];
         let Some(serial) = cache.peek(key).unwrap().map(|hit| hit.serial()) else {
             cache.put(key, &value).unwrap();

@@ -31,17 +31,17 @@ fn answer(change: impl FnOnce(&mut Vec<u8>)) -> Error {
 
 #[test]
 fn another_format_version_is_named() {
-    for version in [0_u32, 1, 2, 3, 7, u32::MAX] {
+    for version in [0_u32, 1, 2, 3, 4, 7, u32::MAX] {
         let error = answer(|bytes| bytes[8..12].copy_from_slice(&version.to_le_bytes()));
-        assert!(matches!(error, Error::Version { found, supported: 4, .. } if found == version), "{error:?}");
+        assert!(matches!(error, Error::Version { found, supported: 5, .. } if found == version), "{error:?}");
         let text = error.to_string();
-        assert!(text.contains(&format!("has format version {version}, this program knows version 4")), "{text}");
+        assert!(text.contains(&format!("has format version {version}, this program knows version 5")), "{text}");
     }
 }
 
 #[test]
 fn the_other_byte_order_is_named_whatever_the_version() {
-    for version in [1_u32, 4] {
+    for version in [1_u32, 5] {
         let error = answer(|bytes| {
             bytes[8..12].copy_from_slice(&version.to_be_bytes());
             bytes[12..16].reverse();
@@ -134,10 +134,11 @@ fn a_volume_that_cannot_tell_its_attachments_apart_is_emptied() {
 }
 
 /// Volumes of all former formats.
-const FIXTURES: [(u32, &[u8]); 3] = [
+const FIXTURES: [(u32, &[u8]); 4] = [
     (1, include_bytes!("../../../../fixtures/format-1.volume.gz")),
     (2, include_bytes!("../../../../fixtures/format-2.volume.gz")),
     (3, include_bytes!("../../../../fixtures/format-3.volume.gz")),
+    (4, include_bytes!("../../../../fixtures/format-4.volume.gz")),
 ];
 
 #[test]
