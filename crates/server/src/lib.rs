@@ -63,7 +63,7 @@ pub use config::origin_url::OriginUrl;
 pub use eyewall_tls::clock;
 pub use sandbox::SandboxError;
 pub use serve::{Builder, Error, Handle, Inherited, Reloaded, Server, TlsError, Upgraded};
-pub use serve::{doctor, explain};
+pub use serve::{advice, doctor, explain};
 
 /// The tests compile the guide's snippet.
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! `eyewall advise`: how large the volume should be, from an access log.
+//! `eyewall advise`: how large the volume should be, from an access log. `tools/advice.rs` asks a running server instead.
 //!
 //! ```text
 //! input    bytes of the logs, in blocks of whole lines: one thread
@@ -46,6 +46,9 @@ const FACTORS: [f64; 2] = [1.5, 2.0];
 const BLOCKS_WAITING: usize = 4;
 
 pub(crate) fn run(advise: &Advise) -> Result<Outcome, Error> {
+    if let Some(server) = &advise.server {
+        return crate::tools::advice::run(server, advise);
+    }
     let trace = read(&advise.logs, advise.format, advise.exact)?;
     let mut sizes = if advise.size.is_empty() { sizes::defaults(&trace) } else { advise.size.clone() };
     sizes.sort_unstable();

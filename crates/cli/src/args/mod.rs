@@ -114,7 +114,7 @@ pub enum Verb {
     /// Show the requests of a running server as they end, with filters; Ctrl-C ends it
     #[command(after_help = log::LOG_AFTER_HELP)]
     Log(Log),
-    /// Recommend a size for the volume from an access log
+    /// Recommend a size for the volume from an access log; or ask a running server what would make more requests hits
     #[command(after_help = advise::ADVISE_AFTER_HELP)]
     Advise(Advise),
     /// Write a completion script for a shell

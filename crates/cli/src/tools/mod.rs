@@ -1,6 +1,7 @@
 //! The verbs that inspect or change a volume, one file each, and the verbs about the command itself.
 
 mod administration;
+pub(crate) mod advice;
 mod bars;
 pub(crate) mod check;
 mod check_limits;

@@ -9,6 +9,7 @@ mod access_log;
 mod administration;
 mod administration_socket;
 mod admission;
+mod advised;
 mod authorization;
 mod body_cut_short;
 mod broken_volume;

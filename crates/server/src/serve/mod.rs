@@ -18,6 +18,7 @@
 //! upkeep      a thread for the upkeep of the volume
 //! doctor/     what is wrong with a machine, a configuration and its origins
 //! explain/    what would become of a request, and why
+//! advice/     what would make more requests hits, from `sample/`
 //! admin/      purges, explanations, status and metrics, for operators
 //! ```
 //! `log/` writes a line for each request, when its response has left, `follow/` shows it to those who follow, and `metrics/` counts them; `outcome` says what the cache did. `eyewall-http` decides what may be stored and reused.
@@ -32,6 +33,7 @@
 
 mod admin;
 mod admission;
+pub mod advice;
 mod arrival;
 mod body;
 mod date;
@@ -56,6 +58,7 @@ mod purge;
 mod random;
 mod reload;
 mod reply;
+mod sample;
 mod sandbox;
 mod second_level;
 mod server;

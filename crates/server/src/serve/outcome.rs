@@ -35,6 +35,10 @@ pub(crate) struct Outcome<'a> {
     pub(crate) verdict: Verdict,
     /// Why, if it is unusual.
     pub(crate) reason: Option<&'a str>,
+    /// Why an origin was asked, if one was.
+    pub(crate) forward: Option<&'a str>,
+    /// How many seconds the response is still fresh, if it is stored.
+    pub(crate) ttl: Option<i64>,
     /// Whether the request waited for another one that fetched the response.
     pub(crate) is_collapsed: bool,
     /// Whether the response is a failure that was remembered.
@@ -82,7 +86,14 @@ impl<'a> Outcome<'a> {
         ours.map_or(Self::NONE, |ours| Self::read(ours, response.status()))
     }
 
-    const NONE: Self = Self { verdict: Verdict::None, reason: None, is_collapsed: false, is_remembered: false };
+    const NONE: Self = Self {
+        verdict: Verdict::None,
+        reason: None,
+        forward: None,
+        ttl: None,
+        is_collapsed: false,
+        is_remembered: false,
+    };
 
     /// Reads the parameters of our member.
     fn read(parameters: &'a str, status: StatusCode) -> Self {
@@ -111,7 +122,8 @@ impl<'a> Outcome<'a> {
             Some(why) if forward_status.is_none() && status.as_u16() >= 400 => (Verdict::Error, detail.or(Some(why))),
             Some(why) => (Verdict::Pass, detail.or(Some(why))),
         };
-        Self { verdict, reason, is_collapsed, is_remembered }
+        let ttl = ttl.and_then(|ttl| ttl.parse().ok());
+        Self { verdict, reason, forward, ttl, is_collapsed, is_remembered }
     }
 }
 

@@ -13,9 +13,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use serde_json::json;
+use tokio::sync::Mutex;
 
 use super::purge_request;
 use super::status::Status;
+use crate::serve::advice::{Report, advise};
 use crate::serve::body::Body;
 use crate::serve::error::Error;
 use crate::serve::explain::{Question, explain};
@@ -41,6 +43,8 @@ pub(super) struct Api {
     upgrader: Arc<Upgrader>,
     cache: Cache,
     started: Instant,
+    /// The last advice, and until when it is new enough.
+    advice: Mutex<Option<(Instant, Report)>>,
 }
 
 /// The reason for which a request is refused.
@@ -87,7 +91,7 @@ impl Answers for Api {
 
 impl Api {
     pub(super) fn new(upgrader: Arc<Upgrader>, cache: Cache) -> Self {
-        Self { upgrader, cache, started: Instant::now() }
+        Self { upgrader, cache, started: Instant::now(), advice: Mutex::default() }
     }
 
     /// Ends the responses that have no end of their own.
@@ -110,15 +114,16 @@ impl Api {
             ("/purge" | "/explain" | "/reload" | "/upgrade", _) => Err(Refusal::not_allowed("POST")),
             ("/status", Method::GET | Method::HEAD) => self.status(shared).await,
             ("/fleet", Method::GET | Method::HEAD) => fleet(&shared).await,
+            ("/advice", Method::GET | Method::HEAD) => self.advice(shared).await,
             ("/requests", Method::GET) => follow(&shared, parts.uri.query(), &parts.headers),
             ("/metrics", Method::GET | Method::HEAD) => {
                 metrics::respond(shared, &parts.headers).await.ok_or_else(Refusal::panicked)
             }
             ("/requests", _) => Err(Refusal::not_allowed("GET")),
-            ("/status" | "/fleet" | "/metrics", _) => Err(Refusal::not_allowed("GET, HEAD")),
+            ("/status" | "/fleet" | "/metrics" | "/advice", _) => Err(Refusal::not_allowed("GET, HEAD")),
             _ => Err(Refusal::new(
                 StatusCode::NOT_FOUND,
-                "the addresses are POST /purge, POST /explain, POST /reload, POST /upgrade, GET /status, GET /fleet, GET /requests and GET /metrics",
+                "the addresses are POST /purge, POST /explain, POST /reload, POST /upgrade, GET /status, GET /fleet, GET /advice, GET /requests and GET /metrics",
             )),
         }
     }
@@ -145,6 +150,29 @@ impl Api {
         match Arc::clone(&self.upgrader).upgrade().await {
             Ok(upgraded) => Ok(reply::json(StatusCode::OK, &upgraded)),
             Err(error) => Err(Refusal::new(StatusCode::CONFLICT, error.to_string())),
+        }
+    }
+
+    /// Advice from the sample of requests. It is made again if ten times as long has passed as that took, so that clients that ask often take a
+    /// tenth of a processor at most.
+    async fn advice(&self, shared: Arc<Shared>) -> Result<Response<Body>, Refusal> {
+        let mut known = self.advice.lock().await;
+        let asked = Instant::now();
+        if let Some((until, report)) = &*known
+            && asked < *until
+        {
+            return Ok(reply::json(StatusCode::OK, report));
+        }
+        let advising = tokio::task::spawn_blocking(move || advise(&shared));
+        match advising.await {
+            Ok(Ok(report)) => {
+                let response = reply::json(StatusCode::OK, &report);
+                let now = Instant::now();
+                *known = Some((now + (now - asked) * 10, report));
+                Ok(response)
+            }
+            Ok(Err(error)) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+            Err(_) => Err(Refusal::panicked()),
         }
     }
 

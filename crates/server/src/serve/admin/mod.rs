@@ -7,6 +7,7 @@
 //!     POST /explain  what would become of a request, and why                                             ../explain
 //!     POST /upgrade  starts another process, which takes over
 //!     POST /reload   puts the configuration file in force that is there now
+//!     GET  /advice   what would make more requests hits                                                 ../advice
 //!     GET  /fleet    how the nodes of the fleet are doing
 //!     GET  /requests a line for each request of clients, as it ends                                     ../follow
 //!     GET  /status   how the server and its volume are doing                                        status

@@ -51,7 +51,7 @@ use crate::serve::arrival::Arrival;
 use crate::serve::follow::SeenRequest;
 use crate::serve::interim::Interim;
 use crate::serve::log::Entry;
-use crate::serve::metrics::Sent;
+use crate::serve::metrics::{FastAnswer, Sent};
 use crate::serve::service::Route;
 use crate::serve::simple_request::{self, Length, Parsed};
 use crate::serve::{reply, trusted_proxies};
@@ -328,9 +328,9 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
                 Poll::Pending => Ok(0),
             };
         let of_value = written.as_ref().map_or(0, |written| written.saturating_sub(head.len()));
-        let (site, time) = (route.as_ref().map(|route| route.site), page.looked_up.elapsed().unwrap_or_default());
+        let site = route.as_ref().map(|route| route.site);
         let of_simple = || SeenRequest::of_simple(&request);
-        let counted = common.counters.hit(of_simple, (real_client, site), (page.status, time, of_value));
+        let counted = common.counters.hit(of_simple, (real_client, site), FastAnswer::of(&page, of_value));
         let entry = common.entry_of_hit(site, &request, (real_client, started), (page.status, &head));
         if let Some(entry) = &entry {
             entry.sent(of_value);

@@ -5,12 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use http::header::CONTENT_LENGTH;
 use http::{Response, StatusCode};
+use http_body::Body;
 
 use super::{NO_SITE, ThreadCounters};
 use crate::serve::follow::{Followers, Seen, SeenRequest};
 use crate::serve::outcome::{Outcome, Verdict};
+use crate::serve::proxy::fast_path::FastHit;
+use crate::serve::sample::Candidate;
 use crate::serve::shared::Shared;
+use crate::sites::Site;
 
 /// The status of a request whose client closed before the response, as in the access log.
 const CLIENT_GONE: u16 = 499;
@@ -93,6 +98,16 @@ pub(crate) struct Sent {
     seen: Option<Arc<Seen>>,
 }
 
+/// A hit of the fast path: its first byte left after this time.
+pub(crate) struct FastAnswer {
+    status: StatusCode,
+    time: Duration,
+    /// Of its body.
+    length: usize,
+    /// The bytes of its body that have left.
+    sent: usize,
+}
+
 /// A hit of the fast path that is counted, and followed until this is dropped.
 pub(crate) struct CountedHit<'a> {
     counters: &'a Arc<SiteCounters>,
@@ -107,8 +122,10 @@ pub(crate) struct Counters {
     sites: Vec<Arc<SiteCounters>>,
     none: Arc<SiteCounters>,
     /// In the same order.
-    labels: Vec<Arc<str>>,
+    labels: Vec<(Arc<str>, Arc<Site>)>,
     followers: Arc<Followers>,
+    /// Whether anybody can ask for the sample.
+    is_sampled: bool,
 }
 
 /// A request without a response so far. If it is dropped before it has one, its client is gone.
@@ -120,6 +137,8 @@ pub(crate) struct Unanswered<'a> {
     is_answered: bool,
     /// If somebody follows.
     seen: Option<Seen>,
+    /// If it is in the sample.
+    sampled: Option<Candidate>,
 }
 
 impl Counter {
@@ -282,6 +301,15 @@ impl Sent {
     }
 }
 
+impl FastAnswer {
+    /// The answer by this hit, of whose body so many bytes have left.
+    #[inline]
+    pub(crate) fn of(hit: &FastHit<'_>, sent: usize) -> Self {
+        let time = hit.looked_up.elapsed().unwrap_or_default();
+        Self { status: hit.status, time, length: hit.hit.len(), sent }
+    }
+}
+
 impl CountedHit<'_> {
     /// To count the bytes that have not left yet.
     pub(crate) fn into_sent(self) -> Sent {
@@ -301,9 +329,11 @@ impl Counters {
     }
 
     fn with(thread: Arc<ThreadCounters>, shared: &Shared) -> Self {
-        let labels: Vec<Arc<str>> = shared.sites.iter().map(|site| site.site.label().into()).collect();
-        let sites = labels.iter().map(|label| thread.site(label)).collect();
-        Self { sites, none: thread.site(NO_SITE), labels, thread, followers: Arc::clone(&shared.metrics.followers) }
+        let named = shared.sites.iter().map(|shared| (shared.site.label().into(), Arc::clone(&shared.site)));
+        let labels: Vec<(Arc<str>, Arc<Site>)> = named.collect();
+        let sites = labels.iter().map(|(label, _)| thread.site(label)).collect();
+        let (followers, is_sampled) = (Arc::clone(&shared.metrics.followers), shared.config.server.admin.is_some());
+        Self { sites, none: thread.site(NO_SITE), labels, thread, followers, is_sampled }
     }
 
     /// The counters of the site of this number.
@@ -314,25 +344,31 @@ impl Counters {
 
     /// Begins to count a request of this client.
     pub(crate) fn begin<'r>(&self, request: impl FnOnce() -> SeenRequest<'r>, client: IpAddr) -> Unanswered<'_> {
-        let (started, followers) = (Instant::now(), &self.followers);
-        let seen = followers.are_there().then(|| Seen::new(followers, request(), client, started));
-        Unanswered { counters: self, started, site: None, is_answered: false, seen }
+        let (started, followers, request) = (Instant::now(), &self.followers, request());
+        let seen = followers.are_there().then(|| Seen::new(followers, request, client, started));
+        let is_read = matches!(request.method, "GET" | "HEAD");
+        let sampled = if is_read { self.sampled(request) } else { None };
+        Unanswered { counters: self, started, site: None, is_answered: false, seen, sampled }
     }
 
-    /// Counts a hit of the fast path: its first byte left after this time, with so many bytes of its body.
+    /// Counts a hit of the fast path.
     #[inline]
     pub(crate) fn hit<'r>(
         &self,
         request: impl FnOnce() -> SeenRequest<'r>,
         (client, site): (IpAddr, Option<usize>),
-        (status, time, sent): (StatusCode, Duration, usize),
+        FastAnswer { status, time, length, sent }: FastAnswer,
     ) -> CountedHit<'_> {
-        let counters = self.site(site);
+        let (counters, request) = (self.site(site), request());
+        if let Some((candidate, (label, site))) = self.sampled(request).zip(site.and_then(|site| self.labels.get(site)))
+        {
+            self.thread.sample.hit(&candidate, (label, &site.key), length, time);
+        }
         let place = counters.hit(status, time);
         counters.sent(place, sent);
         let seen = self.followers.are_there().then(|| {
             let now = Instant::now();
-            let mut seen = Seen::new(&self.followers, request(), client, now.checked_sub(time).unwrap_or(now));
+            let mut seen = Seen::new(&self.followers, request, client, now.checked_sub(time).unwrap_or(now));
             self.name_site(&mut seen, site);
             seen.answered_by_hit(status, time);
             seen.sent(sent);
@@ -341,8 +377,15 @@ impl Counters {
         CountedHit { counters, place, seen }
     }
 
+    /// The request, if it is in the sample.
+    #[inline]
+    fn sampled(&self, request: SeenRequest<'_>) -> Option<Candidate> {
+        let unit = self.is_sampled.then(|| self.thread.sample.sampled(request.host, request.target))??;
+        Some(Candidate::new(unit, request.host, request.target))
+    }
+
     fn name_site(&self, seen: &mut Seen, site: Option<usize>) {
-        if let Some(label) = site.and_then(|site| self.labels.get(site)) {
+        if let Some((label, _)) = site.and_then(|site| self.labels.get(site)) {
             seen.belongs_to(label);
         }
     }
@@ -360,7 +403,7 @@ impl Unanswered<'_> {
     }
 
     /// `origin` is the time that it waited for its origin, if that is known.
-    pub(crate) fn answered<B>(
+    pub(crate) fn answered<B: Body>(
         mut self,
         response: &Response<B>,
         outcome: &Outcome<'_>,
@@ -368,7 +411,13 @@ impl Unanswered<'_> {
     ) -> Sent {
         self.is_answered = true;
         let counters = self.counters.site(self.site);
-        let place = counters.answered(response, outcome, self.started.elapsed());
+        let time = self.started.elapsed();
+        let place = counters.answered(response, outcome, time);
+        let site = self.site.and_then(|site| self.counters.labels.get(site));
+        if let Some((candidate, (label, site))) = self.sampled.take().zip(site) {
+            let answer = (response.headers(), whole_length(response));
+            self.counters.thread.sample.answered(&candidate, (label, &site.key), answer, outcome, time);
+        }
         let seen = self.seen.take().map(|mut seen| {
             self.counters.name_site(&mut seen, self.site);
             seen.answered(response.status(), outcome, origin);
@@ -387,6 +436,15 @@ impl Drop for Unanswered<'_> {
             }
         }
     }
+}
+
+/// The length of the whole body of which this response may have a part, if it says it.
+fn whole_length<B: Body>(response: &Response<B>) -> Option<u64> {
+    if matches!(response.status(), StatusCode::NOT_MODIFIED | StatusCode::PARTIAL_CONTENT) {
+        return None;
+    }
+    let told = response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    told.or_else(|| response.body().size_hint().exact())
 }
 
 #[inline]

@@ -34,9 +34,10 @@ use std::time::SystemTime;
 use tokio::runtime::{Handle, RuntimeMetrics};
 
 use super::follow::Followers;
+use super::sample::{Part, Snapshot};
 
 use counters::{Counter, SiteCounters};
-pub(crate) use counters::{Counters, Sent};
+pub(crate) use counters::{Counters, FastAnswer, Sent};
 pub(crate) use door::{Door, respond};
 pub(crate) use origins::{OpenConnection, OriginCounters};
 use page::Format;
@@ -84,6 +85,8 @@ pub(crate) struct ConnectionFigures {
 pub(crate) struct ThreadCounters {
     sites: Mutex<BTreeMap<Box<str>, Arc<SiteCounters>>>,
     runtime: OnceLock<RuntimeMetrics>,
+    /// Its part of the sample of requests.
+    sample: Part,
 }
 
 impl Default for Metrics {
@@ -114,6 +117,12 @@ impl Metrics {
     pub(crate) fn count_connections_by(&self, count: impl Fn() -> ConnectionFigures + Send + Sync + 'static) {
         // A server begins once.
         let _ = self.connections.set(Box::new(count));
+    }
+
+    /// The sample of the requests of all workers.
+    pub(crate) fn sample(&self) -> Snapshot {
+        let threads = lock(&self.threads).clone();
+        Snapshot::of(threads.iter().map(|thread| &thread.sample))
     }
 
     /// What all workers have counted for each site.
