@@ -59,6 +59,7 @@ mod metrics_counts;
 mod metrics_listener;
 mod metrics_page;
 mod metrics_values;
+mod named;
 mod not_stored;
 mod odd_requests;
 mod one_fetch_for_many;

@@ -9,7 +9,7 @@ use super::check_path::{file, folder, has_folder};
 use super::listen::ListenAddress;
 use super::problem::Fault;
 use super::settings::{Admin, CACHE_SIZE_DEFAULT, Server, Settings, Volume};
-use super::{access_log, check_site, check_tls, fleet, memory, site};
+use super::{access_log, check_site, check_tls, fleet, memory, site, trace};
 use crate::units;
 
 /// Reports all mistakes.
@@ -48,6 +48,9 @@ fn server(server: &Server, faults: &mut Vec<Fault>) {
     listeners(server, faults);
     if let Some(log) = &server.access_log {
         access_log::check(log.span(), &log.get_ref().path, faults);
+    }
+    if let Some(found) = &server.tracing {
+        trace::check(found, faults);
     }
     if let Some(found) = &server.admin {
         admin(found, faults);

@@ -17,6 +17,7 @@ use super::settings::{Admin, Limits, Server, Settings, Volume};
 use super::site::{Key, Site, SiteCache};
 use super::site_limits::SiteLimits;
 use super::tls::{Acme, CertificateFiles, ServerTls};
+use super::trace::Tracing;
 
 const DOCUMENT: &str = include_str!("../../../../docs/configuration.md");
 
@@ -71,6 +72,7 @@ fn keys() -> BTreeSet<(String, String)> {
     let tables = [
         ("[server]", keys_of::<Server>()),
         ("[server.access_log]", keys_of::<AccessLog>()),
+        ("[server.tracing]", keys_of::<Tracing>()),
         ("[server.limits]", keys_of::<Limits>()),
         ("[server.admin]", keys_of::<Admin>()),
         ("[server.tls]", keys_of::<ServerTls>()),
@@ -199,7 +201,7 @@ fn messages_about_wrong_types_have_no_words_of_the_program() {
     let mut all: Vec<(String, String)> =
         ["server", "cache", "fleet", "site"].map(|name| (String::new(), name.to_owned())).into_iter().collect();
     all.extend(keys().into_iter().map(|(table, name)| (format!("{table}\n"), name)));
-    for name in ["access_log", "limits", "admin", "tls", "acme"] {
+    for name in ["access_log", "tracing", "limits", "admin", "tls", "acme"] {
         all.push(("[server]\n".to_owned(), name.to_owned()));
     }
     for name in ["origin", "key", "cache", "limits", "access_log", "rule", "tls"] {

@@ -52,6 +52,8 @@ pub(crate) enum Variable {
     Protocol,
     Scheme,
     Host,
+    RequestId,
+    TraceId,
     /// A field of the request.
     RequestField(HeaderName),
     /// A field of the response.
@@ -72,7 +74,7 @@ pub(crate) enum Variable {
 }
 
 /// The names of values, apart from fields. The first name of a value is the one that is shown.
-const NAMES: [(&str, Variable); 28] = [
+const NAMES: [(&str, Variable); 30] = [
     ("remote_addr", Variable::RemoteAddress),
     ("remote_user", Variable::RemoteUser),
     ("time_local", Variable::TimeLocal),
@@ -87,6 +89,8 @@ const NAMES: [(&str, Variable); 28] = [
     ("server_protocol", Variable::Protocol),
     ("scheme", Variable::Scheme),
     ("host", Variable::Host),
+    ("request_id", Variable::RequestId),
+    ("trace_id", Variable::TraceId),
     ("site", Variable::Site),
     ("server_name", Variable::Site),
     ("upstream_cache_status", Variable::CacheStatus),

@@ -40,6 +40,7 @@ pub mod settings;
 pub mod site;
 pub mod site_limits;
 pub mod tls;
+pub mod trace;
 pub mod value;
 
 use std::path::Path;
@@ -147,6 +148,12 @@ impl Config {
         let Settings { mut server, cache, fleet, site } = settings;
         server.complete(has_tls);
         let mut sites: Vec<site::Site> = site.into_iter().map(Spanned::into_inner).collect();
+        let returned = server.tracing.iter().flat_map(|tracing| tracing.get_ref().returned());
+        for name in returned {
+            for site in &mut sites {
+                site.cache.strip_response.push(name.clone());
+            }
+        }
         for site in sites.iter_mut().filter(|site| site.hsts.is_some()) {
             // Browsers follow the first of several fields, so the origin's must not be there.
             site.cache.strip_response.push(names::FieldName(STRICT_TRANSPORT_SECURITY));

@@ -16,6 +16,7 @@ use super::listen::{ListenAddress, SocketMode};
 use super::names::Network;
 use super::site::Site;
 use super::tls::{Acme, ServerTls};
+use super::trace::Tracing;
 use super::value::{Period, Size, SizeWithin, Window, Within};
 
 /// Size of a new volume without a given size.
@@ -82,6 +83,8 @@ pub struct Server {
     pub reuse_port: bool,
     /// The log of requests. Without it, none is logged.
     pub access_log: Option<Spanned<AccessLog>>,
+    /// Request ids, traces, and times for those who may know them.
+    pub tracing: Option<Spanned<Tracing>>,
     /// The limits for clients.
     pub limits: Limits,
     /// The administration. Without it, there is none.
@@ -150,6 +153,7 @@ impl Default for Server {
             drain_timeout: Period(Duration::from_secs(30)),
             reuse_port: false,
             access_log: None,
+            tracing: None,
             limits: Limits::default(),
             admin: None,
             metrics_listen: None,

@@ -70,6 +70,7 @@ mod stop;
 mod supervisor;
 mod tls;
 mod token;
+mod trace;
 mod trusted_proxies;
 mod unix_client;
 mod unix_socket;

@@ -27,6 +27,7 @@ use super::peers::Peers;
 use super::second_level::Level;
 use super::tls::{self, CertificateStatus, Tls, policy};
 use super::token::Token;
+use super::trace::Tracing;
 use crate::config::names::HostPattern;
 use crate::config::{Config, site};
 use crate::sites::{Site, Sites};
@@ -66,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) cache: Cache,
     /// The counters. The same ones for all configurations of a server.
     pub(crate) metrics: Arc<Metrics>,
+    /// The names of requests, if they get any.
+    pub(crate) tracing: Option<Arc<Tracing>>,
     /// The access logs, once they are open.
     pub(crate) logs: Arc<Logs>,
     /// Where their lines go. The same ones for all configurations of a server.
@@ -141,6 +144,7 @@ impl Shared {
         Ok(Self {
             purge_token: purge_token.map(|path| token(path)).transpose()?,
             admin_token: admin_token.map(|path| token(path)).transpose()?,
+            tracing: Tracing::of(config.server.tracing.as_ref().map(Spanned::get_ref))?.map(Arc::new),
             admission: Admission::of_server(&config.server.limits, admission),
             certificate_groups: policy::certificate_groups(&config),
             config: Arc::new(config),

@@ -38,7 +38,12 @@ impl Token {
         let value = value.as_bytes();
         let Some(end) = value.iter().position(|byte| *byte == b' ') else { return false };
         let (scheme, shown) = value.split_at(end);
-        scheme.eq_ignore_ascii_case(b"bearer") && bool::from(shown.trim_ascii().ct_eq(self.0.as_bytes()))
+        scheme.eq_ignore_ascii_case(b"bearer") && self.is(shown.trim_ascii())
+    }
+
+    /// Whether this is the token. The time of the comparison reveals only the token's length.
+    pub(crate) fn is(&self, shown: &[u8]) -> bool {
+        shown.ct_eq(self.0.as_bytes()).into()
     }
 }
 

@@ -117,3 +117,22 @@ fn a_list_of_addresses_names_the_peers_as_well() {
     // The first one knows nobody, so it makes all itself.
     assert!((100..120).all(|number| !is_of_peer(&first.get(&format!("/{number}")))));
 }
+
+#[test]
+fn the_home_passes_the_ids_of_the_request_on() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let origin = Origin::counting("Cache-Control: max-age=600");
+    let site = format!(
+        "origins = [\"{}\"]\n[server.tracing]\nrequest_id = \"X-Request-ID\"\nreturn_request_id = true\ntrace_context = true\n",
+        origin.url()
+    );
+    let peers = Peers::start(&redis, 2, &site);
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    // One of two nodes is the home of each.
+    for number in 0..8 {
+        let target = format!("/{number}");
+        let reply = peers.nodes[0].server.ask("GET", &target, &[&format!("traceparent: {parent}")]);
+        let asked = origin.asked().into_iter().find(|asked| asked.target == target).unwrap();
+        assert_eq!((asked.field("x-request-id"), asked.field("traceparent")), (reply.field("x-request-id"), parent));
+    }
+}

@@ -53,6 +53,7 @@ async fn ask(shared: &Shared, of_site: &SharedSite, origins: &Origins, number: u
         chain: None,
         scheme: Scheme::Http,
         host: HeaderValue::from_str(&host).ok(),
+        ids: None,
     };
     let asked = (SystemTime::now(), Instant::now());
     match origins.probe(number, &Uri::from_static("/"), &client).await {

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use http::{Request, Response, StatusCode, Version};
+use http::{HeaderMap, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use tokio::time::Instant;
@@ -29,6 +30,7 @@ use crate::serve::proxy::fast_path::FastHit;
 use crate::serve::service::{Route, Service};
 use crate::serve::shared::Shared;
 use crate::serve::simple_request::SimpleRequest;
+use crate::serve::trace::{self, Ids, Tracing};
 use crate::serve::trusted_proxies::{self, Forwarded};
 
 /// The state that all connections of a worker share, by one configuration. A reload makes another one of it: a request has the same
@@ -42,6 +44,8 @@ pub(super) struct Common {
     pub(super) memory: Option<MemoryShares>,
     /// `None`: no request is logged.
     pub(super) log: Option<Arc<Logs>>,
+    /// `None`: requests get no names, and responses no times.
+    pub(super) tracing: Option<Arc<Tracing>>,
     /// What this worker has counted.
     pub(super) counters: Counters,
     /// The connections of all workers.
@@ -55,7 +59,8 @@ impl Common {
     pub(super) fn new(shared: &Arc<Shared>, connections: Arc<Connections>, budget: Arc<StreamBudget>) -> Self {
         let (limits, memory) = (shared.config.server.limits.clone(), shares(shared));
         let (service, counters) = (Service::new(shared, None), Counters::new(shared));
-        Self { generation: 0, service, limits, memory, log: logs(shared), counters, connections, budget }
+        let (log, tracing) = (logs(shared), shared.tracing.clone());
+        Self { generation: 0, service, limits, memory, log, tracing, counters, connections, budget }
     }
 
     /// The same by another configuration.
@@ -66,6 +71,7 @@ impl Common {
             limits: shared.config.server.limits.clone(),
             memory: shares(shared),
             log: logs(shared),
+            tracing: shared.tracing.clone(),
             counters: self.counters.renewed(shared),
             connections: Arc::clone(&self.connections),
             budget: Arc::clone(&self.budget),
@@ -85,23 +91,45 @@ impl Common {
         route: &mut Option<Route>,
         head: &mut Vec<u8>,
     ) -> Option<FastHit<'_>> {
-        if !self.takes(request, head_bytes) {
+        let is_timed = self.tracing.as_ref().is_some_and(|tracing| tracing.times_simple(real_client, request));
+        if is_timed || !self.takes(request, head_bytes) {
             return None;
         }
         let found = self.service.fast_hit(request, arrival, route, head)?;
         self.service.admits(real_client, route.as_ref()).then_some(found)
     }
 
+    /// The names of a request that is a hit of the fast path. Marks the head of its response.
+    pub(super) fn name_hit(&self, request: &SimpleRequest<'_>, head: &mut Vec<u8>) -> Option<Ids> {
+        let tracing = self.tracing.as_ref()?;
+        let ids = tracing.ids_of_simple(request);
+        tracing.mark_head(&ids, head);
+        Some(ids)
+    }
+
     /// The line of a hit of the fast path with this head, if it has one.
     pub(super) fn entry_of_hit(
         &self,
         site: Option<usize>,
-        request: &SimpleRequest<'_>,
+        (request, ids): (&SimpleRequest<'_>, Option<&Ids>),
         (client, started): (IpAddr, Option<std::time::Instant>),
         answer: (StatusCode, &[u8]),
     ) -> Option<Entry> {
         let (log, started) = self.log.as_ref().zip(started)?;
-        log.entry_of_hit(site, &LoggedRequest::of_simple(request), (client, started), answer)
+        log.entry_of_hit(site, &LoggedRequest::of_simple(request).named(ids), (client, started), answer)
+    }
+
+    /// The line of a request, if it has one.
+    fn entry<B>(
+        &self,
+        request: &Request<B>,
+        named: Option<&Named>,
+        (scheme, real_client): (Scheme, IpAddr),
+    ) -> Option<Entry> {
+        let log = self.log.as_ref()?;
+        let logged = LoggedRequest::of(request, scheme).named(named.map(|named| &*named.ids));
+        let site = if log.differ() { self.service.site_of(logged.host()) } else { None };
+        log.entry(site, &logged, real_client, Instant::now().into_std())
     }
 
     pub(super) async fn answer(
@@ -110,21 +138,18 @@ impl Common {
         arrival: &Arrival,
         open: BusyGuard,
     ) -> Response<TrackedBody> {
-        let client = arrival.client;
-        let real_client = if self.service.trusts(client) {
+        let real_client = if self.service.trusts(arrival.client) {
             trusted_proxies::apply(self.service.trusted_proxies(), arrival, &mut request)
         } else {
-            client
+            arrival.client
         };
+        let named = self.tracing.as_ref().map(|tracing| Named::of(tracing, &mut request, real_client));
         let version = request.version();
         let scheme = request.extensions().get::<Forwarded>().map_or(arrival.scheme, |forwarded| forwarded.scheme);
         let mut unanswered = self.counters.begin(|| SeenRequest::of(&request, scheme), real_client);
-        let mut entry = self.log.as_ref().and_then(|log| {
-            let logged = LoggedRequest::of(&request, scheme);
-            let site = if log.differ() { self.service.site_of(logged.host()) } else { None };
-            log.entry(site, &logged, real_client, Instant::now().into_std())
-        });
-        let is_measured = entry.is_some() || unanswered.is_followed();
+        let mut entry = self.entry(&request, named.as_ref(), (scheme, real_client));
+        let is_timed = named.as_ref().is_some_and(|named| named.is_timed);
+        let is_measured = entry.is_some() || unanswered.is_followed() || is_timed;
         // Pinned, because two branches wait for it.
         let head = (version == Version::HTTP_2).then(|| HeadBytes::count(open.connection(), request.headers()));
         let is_over = head.as_ref().is_some_and(|head| head.is_over(self.limits.header_bytes.0));
@@ -136,7 +161,7 @@ impl Common {
         let has_memory = memory.as_ref().is_none_or(Option::is_some);
         // Before the answer looks anything up.
         let loss = (arrival.scheme == Scheme::Https).then(|| LossCheck::of(self.service.store()));
-        let (response, origin_time) = {
+        let (mut response, origin_time) = {
             let answering = pin!(async {
                 let refusal = if is_over {
                     Some(limits::too_many_heads())
@@ -152,6 +177,9 @@ impl Common {
             });
             if is_measured { log::measured(answering).await } else { (answering.await, None) }
         };
+        if let Some(named) = &named {
+            named.mark(&mut response, origin_time);
+        }
         let outcome = Outcome::of(&response);
         if let Some(entry) = &mut entry {
             let site = self.log.as_ref().and_then(|log| log.label(unanswered.site));
@@ -166,6 +194,36 @@ impl Common {
             let stream = is_counted.then(|| self.budget.begin(open.connection(), backlog()));
             TrackedBody::new(body, open, (entry, sent), stream, loss, arrival.files.clone())
         })
+    }
+}
+
+/// A request with its names.
+struct Named {
+    tracing: Arc<Tracing>,
+    ids: Arc<Ids>,
+    /// Whether the client gets `Server-Timing`.
+    is_timed: bool,
+    started: Instant,
+}
+
+impl Named {
+    /// The names become an extension of the request.
+    fn of<B>(tracing: &Arc<Tracing>, request: &mut Request<B>, real_client: IpAddr) -> Self {
+        let is_trusted = request.extensions().get::<Forwarded>().is_some();
+        let ids = Arc::new(tracing.ids(request.headers(), is_trusted));
+        request.extensions_mut().insert(Arc::clone(&ids));
+        let is_timed = tracing.times(real_client, request.headers_mut());
+        Self { tracing: Arc::clone(tracing), ids, is_timed, started: Instant::now() }
+    }
+
+    /// Adds to the head of a response what its client may know.
+    fn mark<B>(&self, response: &mut Response<B>, origin_time: Option<Duration>) {
+        self.tracing.mark(&self.ids, response.headers_mut());
+        if self.is_timed {
+            let mut timing = HeaderMap::new();
+            trace::write_timing(&mut timing, &Outcome::of(response), origin_time, self.started.elapsed());
+            response.headers_mut().extend(timing);
+        }
     }
 }
 

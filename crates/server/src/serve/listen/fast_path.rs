@@ -315,6 +315,7 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
             read_buffer::keep_head(head);
             return Ok(Advance::Granted(granted));
         };
+        let ids = common.name_hit(&request, &mut head);
         let open = state.open();
         let source = if arrival.scheme == Scheme::Https { Source::Lossy } else { Source::Safe };
         let written =
@@ -331,7 +332,7 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
         let site = route.as_ref().map(|route| route.site);
         let of_simple = || SeenRequest::of_simple(&request);
         let counted = common.counters.hit(of_simple, (real_client, site), FastAnswer::of(&page, of_value));
-        let entry = common.entry_of_hit(site, &request, (real_client, started), (page.status, &head));
+        let entry = common.entry_of_hit(site, (&request, ids.as_ref()), (real_client, started), (page.status, &head));
         if let Some(entry) = &entry {
             entry.sent(of_value);
         }

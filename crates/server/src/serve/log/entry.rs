@@ -228,6 +228,8 @@ fn push_of_request(
             text.extend_from_slice(request.scheme.as_str().as_bytes());
         }
         Variable::Host => escape.push(text, request.host?),
+        Variable::RequestId => escape.push(text, request.ids?.request_id()?),
+        Variable::TraceId => request.ids?.push_trace_id(text)?,
         Variable::RequestField(name) => escape.push(text, request.field(name)?),
         // Eyewall knows no users.
         _ => return None,

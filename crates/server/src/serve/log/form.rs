@@ -68,6 +68,8 @@ impl Form {
             (",\"host\":\"", Variable::Host),
             (",\"referer\":\"", Variable::RequestField(REFERER)),
             (",\"user_agent\":\"", Variable::RequestField(USER_AGENT)),
+            (",\"request_id\":\"", Variable::RequestId),
+            (",\"trace_id\":\"", Variable::TraceId),
             (",\"status\":", Variable::Status),
             (",\"bytes\":", Variable::BodyBytes),
             (",\"cache\":\"", Variable::Cache),

@@ -5,6 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Version};
 
 use crate::key::Scheme;
 use crate::serve::simple_request::SimpleRequest;
+use crate::serve::trace::Ids;
 
 /// The parts of a request that a line may have.
 pub(crate) struct LoggedRequest<'a> {
@@ -14,6 +15,7 @@ pub(crate) struct LoggedRequest<'a> {
     pub(super) version: Option<&'static str>,
     pub(super) scheme: Scheme,
     pub(super) host: Option<&'a [u8]>,
+    pub(super) ids: Option<&'a Ids>,
     fields: Fields<'a>,
 }
 
@@ -34,6 +36,7 @@ impl<'a> LoggedRequest<'a> {
             version: Some(version(request.version())),
             scheme,
             host: authority.or_else(|| fields.get(HOST).map(HeaderValue::as_bytes)),
+            ids: None,
             fields: Fields::Map(fields),
         }
     }
@@ -45,13 +48,20 @@ impl<'a> LoggedRequest<'a> {
             version: Some(version(Version::HTTP_11)),
             scheme: request.scheme,
             host: Some(request.host),
+            ids: None,
             fields: Fields::Simple(request),
         }
     }
 
     /// Bytes that were not a request.
     pub(super) fn none() -> Self {
-        Self { method: "-", target: "-", version: None, scheme: Scheme::Http, host: None, fields: Fields::None }
+        let (scheme, fields) = (Scheme::Http, Fields::None);
+        Self { method: "-", target: "-", version: None, scheme, host: None, ids: None, fields }
+    }
+
+    /// The same with its names.
+    pub(crate) fn named(self, ids: Option<&'a Ids>) -> Self {
+        Self { ids, ..self }
     }
 
     /// The host that the client wants.

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{FORWARDED, HOST};
@@ -9,6 +10,7 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::config;
 use crate::key::Scheme;
+use crate::serve::trace::Ids;
 use crate::serve::trusted_proxies::{X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO};
 use crate::serve::unix_client::is_unix;
 
@@ -28,6 +30,8 @@ pub(crate) struct ClientInfo {
     pub(crate) scheme: Scheme,
     /// The requested host, with its port if it has one: `Host`, or `:authority`.
     pub(crate) host: Option<HeaderValue>,
+    /// The names of the request.
+    pub(crate) ids: Option<Arc<Ids>>,
 }
 
 /// The `Host` of requests to the origin. A response that depends on it can be stored only if the key has it.
@@ -70,6 +74,9 @@ impl HostHeader {
 /// them (`serve::fields::receive`); they stay.
 pub(crate) fn write(fields: &mut HeaderMap, client_info: Option<&ClientInfo>) {
     let Some(client_info) = client_info else { return };
+    if let Some(ids) = &client_info.ids {
+        ids.write(fields);
+    }
     let host = client_info.host.as_ref().filter(|host| host.to_str().is_ok_and(|text| !text.contains(['"', '\\'])));
     // Always valid values, made of parts that are valid in fields.
     let addresses = Some(chain(client_info)).filter(|chain| !chain.is_empty());
@@ -158,7 +165,7 @@ mod tests {
 
     fn client_info(address: &str, host: Option<&'static str>) -> ClientInfo {
         let (address, host) = (address.parse().unwrap(), host.map(HeaderValue::from_static));
-        ClientInfo { address, real_client: address, chain: None, scheme: Scheme::Http, host }
+        ClientInfo { address, real_client: address, chain: None, scheme: Scheme::Http, host, ids: None }
     }
 
     #[test]

@@ -33,6 +33,7 @@ use super::inbound::Inbound;
 use crate::key::{CacheKey, RequestHost};
 use crate::serve::origin::{ProxyError, ResponseBody};
 use crate::serve::peers::{Made, PageQuestion, Peers};
+use crate::serve::trace::{self, Ids};
 use crate::serve::trusted_proxies::Forwarded;
 
 /// Fields about the client's own copy, and the host, which the question names.
@@ -124,6 +125,9 @@ impl Inbound {
         if let Some(range) = question.fields.get(RANGE) {
             fields.insert(RANGE, range.clone());
         }
+        if let Some(ids) = question.client.extensions.get::<Arc<Ids>>() {
+            ids.write(&mut fields);
+        }
         peers.append_loop(&mut fields);
         PageQuestion {
             basis: self.proxy.site.basis(self.key.as_bytes()),
@@ -194,6 +198,9 @@ impl Proxy {
         parts.headers = question.fields.clone();
         if let Some(forwarded) = &question.forwarded {
             parts.extensions.insert(forwarded.clone());
+        }
+        if let Some(ids) = trace::of_peer(self.tracing.as_ref(), &parts.headers) {
+            parts.extensions.insert(ids);
         }
         let key = CacheKey::of(&self.site.key, &host, question.scheme, &parts).map_err(|_| WhyNot::NotServed)?;
         // Another configuration, as while a new one is rolled out: the response of another key, or one that its rules forbid.

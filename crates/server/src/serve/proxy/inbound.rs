@@ -63,6 +63,7 @@ impl Inbound {
             chain: forwarded.and_then(|forwarded| forwarded.chain.clone()),
             scheme: self.key.scheme(),
             host: HeaderValue::from_str(self.key.authority()).ok(),
+            ids: parts.extensions.get().cloned(),
         }
     }
 

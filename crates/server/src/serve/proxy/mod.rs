@@ -43,6 +43,7 @@ use super::origin::{Origins, ProxyError, RequestBody, asked_protocol};
 use super::peers::Peers;
 use super::second_level::Level;
 use super::shared::Shared;
+use super::trace::Tracing;
 use super::{NAME, reply, tls};
 use crate::key::CacheKey;
 use crate::sites::Site;
@@ -65,6 +66,8 @@ pub(crate) struct Proxy {
     peers: Option<Arc<Peers>>,
     fleet: Option<Arc<Fleet>>,
     second_level: Option<Arc<Level>>,
+    /// The names of requests, if they get any.
+    tracing: Option<Arc<Tracing>>,
     /// The line of `Strict-Transport-Security`, for clients that use HTTPS.
     hsts_line: Option<String>,
 }
@@ -92,6 +95,7 @@ impl Proxy {
             peers,
             fleet,
             second_level,
+            tracing: shared.tracing.clone(),
             hsts_line,
         }
     }

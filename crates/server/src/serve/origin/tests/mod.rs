@@ -94,6 +94,7 @@ async fn pass(
             chain: None,
             scheme: Scheme::Http,
             host,
+            ids: None,
         }),
         stripped: Vec::new(),
     };
