@@ -15,7 +15,7 @@ SIZE ?= 64M
 # make bench: a quick run, too short to quote; the heavy stores to build: foyer-hybrid, redb, rocksdb, sqlite, or all.
 QUICK ?=
 STORES ?=
-# make bench, cache-tests, explorer-test, drivers-test, packages, tools, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS="serve tags", ARGS=--update.
+# make bench, cache-tests, dashboard-test, explorer-test, drivers-test, packages, tools, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS="serve tags", ARGS=--update.
 ARGS ?=
 # make soak: the parts to run, all if empty; the seconds of the mixed storm, of each fuzz target, of the counts that have to agree, and of each long
 # test of a fleet.
@@ -116,6 +116,10 @@ explorer: ## collect the benchmarks' records for explorer/index.html, a page for
 .PHONY: explorer-test
 explorer-test: ## test the records and the explorer, in headless Chromium
 	@scripts/explorer-test $(ARGS)
+
+.PHONY: dashboard-test
+dashboard-test: ## test the dashboard of a server, in headless Chromium
+	@scripts/dashboard-test $(ARGS)
 
 .PHONY: drivers-test
 drivers-test: ## test the benchmark's drivers, and its servers in web frameworks, at the smallest size

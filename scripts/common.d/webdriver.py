@@ -85,6 +85,19 @@ class Browser:
             "features": [{"name": "prefers-color-scheme", "value": name}],
         }})
 
+    def motion(self, name):
+        """Sets the preferred motion of the system: reduce or no-preference."""
+        self._do("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
+            "features": [{"name": "prefers-reduced-motion", "value": name}],
+        }})
+
+    def scripts(self, run):
+        """Whether pages may run scripts."""
+        self._do("POST", "/goog/cdp/execute", {"cmd": "Emulation.setScriptExecutionDisabled", "params": {"value": not run}})
+
+    def source(self):
+        return self._do("GET", "/source")
+
     def downloads_to(self, folder):
         """Sets the folder of downloads."""
         self._do("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": {

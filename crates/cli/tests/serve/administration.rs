@@ -106,7 +106,7 @@ fn a_wrong_request_is_refused_as_a_whole_with_a_message() {
         ("POST", "/purge", &long, 413, "larger than 1 MiB"),
         ("GET", "/purge", "", 405, "POST"),
         ("DELETE", "/status", "", 405, "GET, HEAD"),
-        ("GET", "/", "", 404, "GET /status"),
+        ("GET", "/nowhere", "", 404, "GET /status"),
     ] {
         let reply = socket.ask(method, target, &[], body);
         let told = json(&reply)["error"].as_str().unwrap().to_owned();

@@ -21,6 +21,7 @@ mod conditional;
 mod configuration_file;
 mod configuration_warnings;
 mod counted_once;
+mod dashboard;
 mod dead_origin;
 mod demo;
 mod descriptors;

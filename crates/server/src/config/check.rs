@@ -119,8 +119,7 @@ fn admin(found: &Spanned<Admin>, faults: &mut Vec<Fault>) {
                 ));
             }
             if let Some(token) = &admin.token_file {
-                let hint = "remove it: every process that can open the socket may administer the server";
-                faults.push(Fault::new(token.span(), "`token_file` has no effect with `socket`", hint));
+                file(token, "the token", faults);
             }
         }
         (None, Some(listen)) => {

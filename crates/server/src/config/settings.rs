@@ -334,12 +334,20 @@ pub struct Admin {
     ///
     /// Example: `"127.0.0.1:8081"`
     pub listen: Option<Spanned<SocketAddr>>,
-    /// A file with one word, the bearer token that requests to `listen` must carry.
+    /// A file with one word, the bearer token that requests to `listen` must carry. At a `socket`, only pages in a browser need it, and only to change something.
     ///
     /// Default: none
     ///
     /// Example: `"/etc/eyewall/token"`
     pub token_file: Option<Spanned<PathBuf>>,
+    /// Whether requests to `listen` that only read need no token: [the dashboard](operations/monitoring.md#the-dashboard), status, metrics and explanations, but not the requests one by one.
+    ///
+    /// Example: `true`
+    pub read_without_token: bool,
+    /// Further names under which browsers reach the administration, for instance that of a proxy before it. Addresses and `localhost` are always allowed.
+    ///
+    /// Example: `["cache.example.org"]`
+    pub hosts: Vec<String>,
 }
 
 /// `[cache]`

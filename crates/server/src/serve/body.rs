@@ -10,6 +10,7 @@ use eyewall_page_cache::body::BodyStream;
 use eyewall_page_cache::cached_body::CachedBody;
 use eyewall_page_cache::upstream::BoxError;
 use http_body::{Frame, SizeHint};
+use tokio::sync::mpsc::Receiver;
 
 use super::follow::Following;
 use super::origin::ResponseBody;
@@ -30,6 +31,8 @@ enum State {
     File(eyewall_files::Body),
     /// Lines for a follower of the requests, at the administration.
     Following(Following),
+    /// Pieces that come one by one, until their sender is gone.
+    Pieces(Receiver<Bytes>),
 }
 
 /// The heap memory of a body that its client doesn't take.
@@ -57,11 +60,16 @@ impl Body {
         Self(State::File(body))
     }
 
+    /// A body whose pieces come one by one, until their sender is gone.
+    pub(crate) fn pieces(pieces: Receiver<Bytes>) -> Self {
+        Self(State::Pieces(pieces))
+    }
+
     /// The file whose next bytes the kernel can send itself.
     pub(crate) fn file_to_send(&mut self) -> Option<&mut eyewall_files::Body> {
         match &mut self.0 {
             State::File(body) if body.is_from_file() => Some(body),
-            State::File(_) | State::Cached(_) | State::Following(_) => None,
+            State::File(_) | State::Cached(_) | State::Following(_) | State::Pieces(_) => None,
         }
     }
 
@@ -70,7 +78,7 @@ impl Body {
         match &self.0 {
             State::Cached(body) => body.upstream_body().is_none() && body.stream().is_none(),
             State::File(_) => true,
-            State::Following(_) => false,
+            State::Following(_) | State::Pieces(_) => false,
         }
     }
 
@@ -80,7 +88,7 @@ impl Body {
                 Some(upstream) => Backlog::Origin(upstream.read_ahead_max().unwrap_or(READ_AHEAD)),
                 None => body.stream().map_or(Backlog::None, Backlog::Stream),
             },
-            State::File(_) | State::Following(_) => Backlog::None,
+            State::File(_) | State::Following(_) | State::Pieces(_) => Backlog::None,
         }
     }
 }
@@ -118,6 +126,7 @@ impl http_body::Body for Body {
             State::Cached(body) => Pin::new(body).poll_frame(context).map_err(of_io),
             State::File(body) => Poll::Ready(ready!(body.poll_piece(context)).map(|piece| piece.map(Frame::data))),
             State::Following(following) => Pin::new(following).poll_frame(context),
+            State::Pieces(pieces) => pieces.poll_recv(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece)))),
         }
     }
 
@@ -125,7 +134,7 @@ impl http_body::Body for Body {
         match &self.0 {
             State::Cached(body) => body.is_end_stream(),
             State::File(body) => body.bytes_left() == 0,
-            State::Following(_) => false,
+            State::Following(_) | State::Pieces(_) => false,
         }
     }
 
@@ -133,7 +142,7 @@ impl http_body::Body for Body {
         match &self.0 {
             State::Cached(body) => body.size_hint(),
             State::File(body) => SizeHint::with_exact(body.bytes_left()),
-            State::Following(_) => SizeHint::default(),
+            State::Following(_) | State::Pieces(_) => SizeHint::default(),
         }
     }
 }

@@ -19,7 +19,7 @@
 //! doctor/     what is wrong with a machine, a configuration and its origins
 //! explain/    what would become of a request, and why
 //! advice/     what would make more requests hits, from `sample/`
-//! admin/      purges, explanations, status and metrics, for operators
+//! admin/      purges, explanations, status and metrics, for operators                                dashboard/   a page that shows them live
 //! ```
 //! `log/` writes a line for each request, when its response has left, `follow/` shows it to those who follow, and `metrics/` counts them; `outcome` says what the cache did. `eyewall-http` decides what may be stored and reused.
 //!
@@ -36,6 +36,7 @@ mod admission;
 pub mod advice;
 mod arrival;
 mod body;
+mod dashboard;
 mod date;
 pub mod doctor;
 mod error;

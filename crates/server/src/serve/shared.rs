@@ -50,7 +50,7 @@ pub(crate) struct Shared {
     pub(crate) stale_when_unreachable: Duration,
     /// The token that allows a `PURGE`, as an alternative to an address in `purge_from`.
     pub(crate) purge_token: Option<Token>,
-    /// The token that requests to the administration must have; `None` if every client that can connect has access.
+    /// The token of the administration. Requests to an address must have it; at a socket, only those of browsers that change something.
     pub(crate) admin_token: Option<Token>,
     /// The certificates, once they are loaded, if a site has any.
     pub(crate) tls: Option<Arc<Tls>>,
@@ -139,7 +139,7 @@ impl Shared {
         let windows = config.sites.iter().map(|site| site.cache.stale_when_unreachable.0);
         let stale_when_unreachable = windows.max().unwrap_or_default();
         let purge_token = config.server.purge_token_file.as_ref().map(Spanned::get_ref);
-        let admin = config.server.admin.as_ref().map(Spanned::get_ref).filter(|admin| admin.listen.is_some());
+        let admin = config.server.admin.as_ref().map(Spanned::get_ref);
         let admin_token = admin.and_then(|admin| admin.token_file.as_ref()).map(Spanned::get_ref);
         Ok(Self {
             purge_token: purge_token.map(|path| token(path)).transpose()?,

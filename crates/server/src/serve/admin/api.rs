@@ -7,18 +7,19 @@ use bytes::Bytes;
 use eyewall::Cache;
 use eyewall_fleet_redis::FleetStatus;
 use eyewall_second_level::Status as LevelStatus;
-use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
-use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use serde_json::json;
 use tokio::sync::Mutex;
 
+use super::access::{Need, check};
 use super::purge_request;
+use super::refusal::Refusal;
 use super::status::Status;
 use crate::serve::advice::{Report, advise};
 use crate::serve::body::Body;
+use crate::serve::dashboard::{Dashboard, Full, Page};
 use crate::serve::error::Error;
 use crate::serve::explain::{Question, explain};
 use crate::serve::follow::{FOLLOWERS_MAX, Filter, Form};
@@ -42,40 +43,10 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct Api {
     upgrader: Arc<Upgrader>,
     cache: Cache,
+    dashboard: Arc<Dashboard>,
     started: Instant,
     /// The last advice, and until when it is new enough.
     advice: Mutex<Option<(Instant, Report)>>,
-}
-
-/// The reason for which a request is refused.
-struct Refusal {
-    status: StatusCode,
-    words: String,
-    /// The fields that go with this status.
-    field: Option<(HeaderName, &'static str)>,
-}
-
-impl Refusal {
-    fn new(status: StatusCode, words: impl Into<String>) -> Self {
-        Self { status, words: words.into(), field: None }
-    }
-
-    fn not_allowed(methods: &'static str) -> Self {
-        let words = format!("use {methods} for this address");
-        Self { field: Some((ALLOW, methods)), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, words) }
-    }
-
-    /// The thread has logged its panic.
-    fn panicked() -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the request failed; the server's log says why")
-    }
-
-    fn into_response(self) -> Response<Body> {
-        let mut response = reply::json(self.status, &json!({ "error": self.words }));
-        let field = self.field.map(|(name, value)| (name, HeaderValue::from_static(value)));
-        response.headers_mut().extend(field);
-        response
-    }
 }
 
 impl Answers for Api {
@@ -91,7 +62,13 @@ impl Answers for Api {
 
 impl Api {
     pub(super) fn new(upgrader: Arc<Upgrader>, cache: Cache) -> Self {
-        Self { upgrader, cache, started: Instant::now(), advice: Mutex::default() }
+        let dashboard = Arc::new(Dashboard::new(Arc::clone(&upgrader.reloader), cache.clone()));
+        Self { upgrader, cache, dashboard, started: Instant::now(), advice: Mutex::default() }
+    }
+
+    /// What shows the server live.
+    pub(super) fn dashboard(&self) -> Arc<Dashboard> {
+        Arc::clone(&self.dashboard)
     }
 
     /// Ends the responses that have no end of their own.
@@ -102,7 +79,14 @@ impl Api {
     async fn answer_or_refuse(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let shared = self.upgrader.reloader.shared();
-        admit(&shared, &parts)?;
+        let need = match (parts.uri.path(), &parts.method) {
+            (path, _) if path == "/" || Page::has(path) => Need::Page,
+            // Its lines name clients.
+            ("/requests", _) => Need::Change,
+            (_, &Method::GET | &Method::HEAD) | ("/explain", _) => Need::Read,
+            _ => Need::Change,
+        };
+        let sees_all = check(&shared, &parts, need)?;
         match (parts.uri.path(), parts.method) {
             ("/purge", Method::POST) => {
                 let waits = waits(parts.uri.query())?;
@@ -120,10 +104,22 @@ impl Api {
                 metrics::respond(shared, &parts.headers).await.ok_or_else(Refusal::panicked)
             }
             ("/requests", _) => Err(Refusal::not_allowed("GET")),
-            ("/status" | "/fleet" | "/metrics" | "/advice", _) => Err(Refusal::not_allowed("GET, HEAD")),
+            ("/", Method::GET | Method::HEAD) => Ok(Page::redirect()),
+            (path, Method::GET | Method::HEAD) if Page::has(path) => Ok(self.dashboard.page(path, sees_all).await),
+            ("/dashboard/events", Method::GET) => self.dashboard.events().map_err(|full| {
+                let words = match full {
+                    Full::Viewers => "too many look at the dashboard already; close a page",
+                    Full::Ended => "the server ends, or another process has taken over",
+                };
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, words)
+            }),
+            ("/dashboard/events", _) => Err(Refusal::not_allowed("GET")),
+            (path, _) if matches!(path, "/" | "/status" | "/fleet" | "/metrics" | "/advice") || Page::has(path) => {
+                Err(Refusal::not_allowed("GET, HEAD"))
+            }
             _ => Err(Refusal::new(
                 StatusCode::NOT_FOUND,
-                "the addresses are POST /purge, POST /explain, POST /reload, POST /upgrade, GET /status, GET /fleet, GET /advice, GET /requests and GET /metrics",
+                "the addresses are POST /purge, POST /explain, POST /reload, POST /upgrade, GET /status, GET /fleet, GET /advice, GET /requests, GET /metrics and GET /dashboard",
             )),
         }
     }
@@ -249,21 +245,6 @@ async fn fleet(shared: &Shared) -> Result<Response<Body>, Refusal> {
             Err(Refusal::new(StatusCode::NOT_FOUND, "this server has no fleet; [fleet] of its configuration names one"))
         }
     }
-}
-
-/// Refuses requests of pages in a browser, and requests without the token.
-fn admit(shared: &Shared, request: &Parts) -> Result<(), Refusal> {
-    if request.headers.contains_key(ORIGIN) {
-        return Err(Refusal::new(
-            StatusCode::FORBIDDEN,
-            "the request has an Origin: pages in a browser have no access",
-        ));
-    }
-    if shared.admin_token.as_ref().is_none_or(|token| token.is_shown_by(&request.headers)) {
-        return Ok(());
-    }
-    let words = "send the token of the configuration's `token_file`, as Authorization: Bearer TOKEN";
-    Err(Refusal { field: Some((WWW_AUTHENTICATE, "Bearer")), ..Refusal::new(StatusCode::UNAUTHORIZED, words) })
 }
 
 /// Reads a request's body, within a limit and a timeout.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! door     a socket that only its owner may open, or a loopback address with a token               ../unix_socket, ../shared
-//!   api    checks access, and dispatches
+//!   api    checks access, and dispatches                                                                access, refusal
 //!     POST /purge    a purge request in JSON                                                            purge_request
 //!     POST /explain  what would become of a request, and why                                             ../explain
 //!     POST /upgrade  starts another process, which takes over
@@ -12,11 +12,14 @@
 //!     GET  /requests a line for each request of clients, as it ends                                     ../follow
 //!     GET  /status   how the server and its volume are doing                                        status
 //!     GET  /metrics  the same as numbers for Prometheus                                             ../metrics
+//!     GET  /dashboard        a page for browsers, which shows them live                                 ../dashboard
 //! ```
 //! It runs on the thread that waits for signals, so it answers even if the workers are busy. A refusal is `{"error": words}`.
 
+mod access;
 mod api;
 mod purge_request;
+mod refusal;
 mod status;
 
 use std::io;
@@ -125,6 +128,7 @@ impl Admin {
     /// # Panics
     /// Outside of a runtime.
     pub(crate) fn start(self, ending: watch::Receiver<bool>) -> io::Result<()> {
+        tokio::spawn(self.api.dashboard().run(ending.clone()));
         let api = Arc::new(self.api);
         tokio::spawn({
             let (api, mut ending) = (Arc::clone(&api), ending.clone());

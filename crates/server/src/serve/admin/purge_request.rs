@@ -5,10 +5,11 @@ use serde::Deserialize;
 
 use crate::serve::purge::{PurgeRequest, Subject};
 
-const EXAMPLES: &str = r#"give an object such as {"url": "http://example.org/page"}, {"tag": ["post-7", "home"]}, {"tag": "post-7", "host": "example.org"}, {"prefix": "http://example.org/shop/"}, {"host": "example.org"} or {"everything": true}; with "soft": true, the entries become stale; with "count": true, they are counted"#;
+const EXAMPLES: &str = r#"give an object such as {"url": "http://example.org/page"}, {"tag": ["post-7", "home"]}, {"tag": "post-7", "host": "example.org"}, {"prefix": "http://example.org/shop/"}, {"host": "example.org"} or {"everything": true}; with "soft": true, the entries become stale; with "count": true, they are counted; with "preview": true, they are counted and stay"#;
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the fields of the JSON")]
 struct PurgeBody {
     url: Option<Names>,
     tag: Option<Names>,
@@ -17,6 +18,7 @@ struct PurgeBody {
     everything: bool,
     soft: bool,
     count: bool,
+    preview: bool,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +59,8 @@ pub(super) fn read(body: &[u8]) -> Result<PurgeRequest, String> {
     if subjects.is_empty() {
         return Err(format!("the list of subjects is empty; {EXAMPLES}"));
     }
-    Ok(PurgeRequest { subjects, kind, counts: purge.count, waits: false })
+    let (counts, previews) = (purge.count || purge.preview, purge.preview);
+    Ok(PurgeRequest { subjects, kind, counts, waits: false, previews })
 }
 
 #[cfg(test)]

@@ -146,6 +146,7 @@ impl Common {
         let named = self.tracing.as_ref().map(|tracing| Named::of(tracing, &mut request, real_client));
         let version = request.version();
         let scheme = request.extensions().get::<Forwarded>().map_or(arrival.scheme, |forwarded| forwarded.scheme);
+        let asked = self.counters.asked(&request, scheme);
         let mut unanswered = self.counters.begin(|| SeenRequest::of(&request, scheme), real_client);
         let mut entry = self.entry(&request, named.as_ref(), (scheme, real_client));
         let is_timed = named.as_ref().is_some_and(|named| named.is_timed);
@@ -185,6 +186,7 @@ impl Common {
             let site = self.log.as_ref().and_then(|log| log.label(unanswered.site));
             entry.answered(&response, &outcome, site, origin_time);
         }
+        self.counters.note_missed(asked.as_ref(), &outcome);
         let sent = unanswered.answered(&response, &outcome, origin_time);
         drop((head, memory));
         response.map(|body| {

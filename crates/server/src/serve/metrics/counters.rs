@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use http::header::CONTENT_LENGTH;
-use http::{Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body::Body;
 
-use super::{NO_SITE, ThreadCounters};
+use super::{Asked, NO_SITE, ThreadCounters};
+use crate::key::Scheme;
 use crate::serve::follow::{Followers, Seen, SeenRequest};
 use crate::serve::outcome::{Outcome, Verdict};
 use crate::serve::proxy::fast_path::FastHit;
@@ -126,6 +127,7 @@ pub(crate) struct Counters {
     followers: Arc<Followers>,
     /// Whether anybody can ask for the sample.
     is_sampled: bool,
+    notes_missed: bool,
 }
 
 /// A request without a response so far. If it is dropped before it has one, its client is gone.
@@ -333,7 +335,9 @@ impl Counters {
         let labels: Vec<(Arc<str>, Arc<Site>)> = named.collect();
         let sites = labels.iter().map(|(label, _)| thread.site(label)).collect();
         let (followers, is_sampled) = (Arc::clone(&shared.metrics.followers), shared.config.server.admin.is_some());
-        Self { sites, none: thread.site(NO_SITE), labels, thread, followers, is_sampled }
+        let notes_missed = shared.metrics.notes_missed.load(Ordering::Relaxed);
+        let none = thread.site(NO_SITE);
+        Self { thread, sites, none, labels, followers, is_sampled, notes_missed }
     }
 
     /// The counters of the site of this number.
@@ -387,6 +391,19 @@ impl Counters {
     fn name_site(&self, seen: &mut Seen, site: Option<usize>) {
         if let Some((label, _)) = site.and_then(|site| self.labels.get(site)) {
             seen.belongs_to(label);
+        }
+    }
+
+    /// The address of a request, if it is to be noted in case that it misses.
+    pub(crate) fn asked<B>(&self, request: &Request<B>, scheme: Scheme) -> Option<Asked> {
+        self.notes_missed.then(|| Asked::of(request, scheme))
+    }
+
+    /// Notes an address for which an origin was asked, if the outcome says so.
+    pub(crate) fn note_missed(&self, asked: Option<&Asked>, outcome: &Outcome<'_>) {
+        let has_missed = matches!(outcome.verdict, Verdict::Miss | Verdict::Pass | Verdict::Error);
+        if let Some(asked) = asked.filter(|_| has_missed && !outcome.is_collapsed) {
+            self.thread.missed.count(asked);
         }
     }
 

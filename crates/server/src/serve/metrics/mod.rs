@@ -21,15 +21,18 @@
 mod counters;
 mod door;
 mod families;
+mod missed;
 mod origins;
 mod page;
 mod process;
 mod scrape;
+mod totals;
 mod volume;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::runtime::{Handle, RuntimeMetrics};
 
@@ -39,9 +42,14 @@ use super::sample::{Part, Snapshot};
 use counters::{Counter, SiteCounters};
 pub(crate) use counters::{Counters, FastAnswer, Sent};
 pub(crate) use door::{Door, respond};
+use missed::Missed;
+pub(crate) use missed::{Asked, MissedKey};
 pub(crate) use origins::{OpenConnection, OriginCounters};
 use page::Format;
 use scrape::scrape;
+pub(crate) use totals::{OriginTotals, Times, Totals, quantile};
+
+use super::purge::Feed;
 
 /// The label of requests that belong to no site. No site has this label, because it is no host.
 const NO_SITE: &str = "-";
@@ -51,7 +59,7 @@ type OriginLabels = (Box<str>, Box<str>);
 
 /// All counters of a server. Every configuration of it has the same ones.
 pub(crate) struct Metrics {
-    started: SystemTime,
+    pub(crate) started: SystemTime,
     threads: Mutex<Vec<Arc<ThreadCounters>>>,
     /// Those of each origin, by the label of the site and the address.
     origins: Mutex<BTreeMap<OriginLabels, Arc<OriginCounters>>>,
@@ -59,6 +67,10 @@ pub(crate) struct Metrics {
     pub(crate) followers: Arc<Followers>,
     /// What the scrubs of this process have done.
     pub(crate) scrubs: Scrubs,
+    /// The last purges.
+    pub(crate) purges: Feed,
+    /// Whether workers note which addresses miss: only if the server has an administration, which shows them.
+    notes_missed: AtomicBool,
     /// Counts the connections of clients, once the server accepts any.
     connections: OnceLock<Box<dyn Fn() -> ConnectionFigures + Send + Sync>>,
 }
@@ -84,6 +96,7 @@ pub(crate) struct ConnectionFigures {
 #[derive(Default)]
 pub(crate) struct ThreadCounters {
     sites: Mutex<BTreeMap<Box<str>, Arc<SiteCounters>>>,
+    missed: Missed,
     runtime: OnceLock<RuntimeMetrics>,
     /// Its part of the sample of requests.
     sample: Part,
@@ -91,8 +104,8 @@ pub(crate) struct ThreadCounters {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let (threads, origins, followers, scrubs, connections) = Default::default();
-        Self { started: SystemTime::now(), threads, origins, followers, scrubs, connections }
+        let (threads, origins, followers, scrubs, purges, notes_missed, connections) = Default::default();
+        Self { started: SystemTime::now(), threads, origins, followers, scrubs, purges, notes_missed, connections }
     }
 }
 
@@ -123,6 +136,37 @@ impl Metrics {
     pub(crate) fn sample(&self) -> Snapshot {
         let threads = lock(&self.threads).clone();
         Snapshot::of(threads.iter().map(|thread| &thread.sample))
+    }
+
+    /// From now on, workers with new counters note which addresses miss.
+    pub(crate) fn note_missed(&self) {
+        self.notes_missed.store(true, Ordering::Relaxed);
+    }
+
+    /// The addresses that missed most, as far as they were noted.
+    pub(crate) fn most_missed(&self, limit: usize) -> Vec<MissedKey> {
+        let mut sums = BTreeMap::new();
+        lock(&self.threads).iter().for_each(|thread| thread.missed.add_to(&mut sums));
+        missed::most(sums, limit)
+    }
+
+    /// Lets the misses of long ago count less.
+    pub(crate) fn age_missed(&self) {
+        lock(&self.threads).iter().for_each(|thread| thread.missed.age());
+    }
+
+    /// The time for which each worker had work.
+    pub(crate) fn busy(&self) -> Vec<Duration> {
+        let of_thread = |thread: &Arc<ThreadCounters>| {
+            // The runtime of a worker has one thread.
+            thread.runtime.get().map(|runtime| runtime.worker_total_busy_duration(0)).unwrap_or_default()
+        };
+        lock(&self.threads).iter().map(of_thread).collect()
+    }
+
+    /// The connections of clients.
+    pub(crate) fn connections(&self) -> ConnectionFigures {
+        self.connections.get().map(|count| count()).unwrap_or_default()
     }
 
     /// What all workers have counted for each site.
@@ -158,8 +202,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use http::StatusCode;
 
     use super::*;

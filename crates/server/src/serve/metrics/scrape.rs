@@ -6,7 +6,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use eyewall_fleet_redis::NodeState;
 
-use super::Metrics;
 use super::counters::{CLASSES, SiteCounters};
 use super::families::{self, Family};
 use super::origins::{OriginCounters, Reason};
@@ -141,8 +140,8 @@ fn of_fleet(page: &mut Page, shared: &Shared) {
 }
 
 fn of_server(page: &mut Page, shared: &Shared) {
-    let Metrics { threads, connections, .. } = &*shared.metrics;
-    let figures = connections.get().map(|count| count()).unwrap_or_default();
+    let metrics = &shared.metrics;
+    let figures = metrics.connections();
     alone(page, &families::CONNECTED, figures.accepted);
     let mut open = page.family(&families::CONNECTIONS);
     for (protocol, count) in [("http1", figures.http1), ("http2", figures.http2), ("tunnel", figures.tunnels)] {
@@ -150,9 +149,7 @@ fn of_server(page: &mut Page, shared: &Shared) {
     }
     alone(page, &families::FLIGHTS, shared.pages.in_flight());
     let mut busy = page.family(&families::WORKER_BUSY);
-    for (number, thread) in super::lock(threads).iter().enumerate() {
-        // The runtime of a worker has one thread.
-        let time = thread.runtime.get().map(|runtime| runtime.worker_total_busy_duration(0)).unwrap_or_default();
+    for (number, time) in metrics.busy().into_iter().enumerate() {
         busy.add(&[&number.to_string()], time.as_secs_f64());
     }
     let mut lost = page.family(&families::LOG_LOST);

@@ -16,6 +16,6 @@ impl PurgeRequest {
     /// A later version wrote it, or nobody of the fleet.
     pub(crate) fn decode(line: &[u8]) -> serde_json::Result<Self> {
         let purging = Purging::decode(line)?;
-        Ok(Self { kind: purging.kind(), subjects: purging.subjects, counts: false, waits: false })
+        Ok(Self { kind: purging.kind(), subjects: purging.subjects, counts: false, waits: false, previews: false })
     }
 }

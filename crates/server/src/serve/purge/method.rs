@@ -118,7 +118,7 @@ fn purge_request(request: &Parts) -> Result<PurgeRequest, String> {
         Some(b"applied") => true,
         Some(_) => return Err("`X-Purge-Wait` must be written or applied".to_owned()),
     };
-    Ok(PurgeRequest { subjects, kind, counts: false, waits })
+    Ok(PurgeRequest { subjects, kind, counts: false, waits, previews: false })
 }
 
 fn is_soft(fields: &HeaderMap) -> bool {

@@ -13,6 +13,7 @@
 //! Files of a root are never out of date, so a purge of addresses leaves them. A purge of everything removes them, too.
 
 mod count;
+mod feed;
 mod line;
 pub(super) mod method;
 mod targets;
@@ -28,6 +29,7 @@ use serde::Serialize;
 
 use super::shared::Shared;
 use crate::key::KeyError;
+pub(crate) use feed::Feed;
 use targets::{Scope, Target};
 
 /// A purge request: its subjects, and whether it is hard or soft.
@@ -39,6 +41,8 @@ pub(crate) struct PurgeRequest {
     pub(crate) counts: bool,
     /// Whether to wait until all nodes of the fleet have applied it.
     pub(crate) waits: bool,
+    /// Whether nothing is purged: the report says what would be.
+    pub(crate) previews: bool,
 }
 
 /// The result of a purge request.
@@ -54,7 +58,7 @@ pub(crate) struct Report {
 }
 
 /// One subject, and its result.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct Purged {
     what: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,6 +81,8 @@ enum Effect {
     Absent,
     /// All its entries are purged; their number is unknown.
     Accepted,
+    /// Nothing was purged, as the request wanted.
+    Previewed,
 }
 
 /// The reason for which nothing was purged, or not all.
@@ -125,7 +131,11 @@ impl PurgeError {
 /// # Errors
 /// [`PurgeError`]. Nothing was purged, except with [`PurgeError::Volume`], [`PurgeError::BrokeOff`] and [`PurgeError::Fleet`].
 pub(crate) async fn purge(shared: &Arc<Shared>, purge_request: PurgeRequest) -> Result<Report, PurgeError> {
-    let fleet = shared.fleet.clone().map(|fleet| (fleet, purge_request.encode(), purge_request.waits));
+    let fleet = shared
+        .fleet
+        .clone()
+        .filter(|_| !purge_request.previews)
+        .map(|fleet| (fleet, purge_request.encode(), purge_request.waits));
     let shared = Arc::clone(shared);
     let purging = tokio::task::spawn_blocking(move || shared.purge(&purge_request));
     // The thread has logged its panic.
@@ -175,15 +185,20 @@ impl Shared {
         let mut counts = counts.into_iter().flatten();
         let mut purged = Vec::with_capacity(targets.len());
         for (subject, target) in purge_request.subjects.iter().zip(targets) {
-            let result = target.run(&self.pages, purge_request.kind)?;
+            let result =
+                if purge_request.previews { Effect::Previewed } else { target.run(&self.pages, purge_request.kind)? };
             purged.push(Purged::of(subject, target, result, counts.next()));
         }
         let kind = match purge_request.kind {
             Kind::Hard => "hard",
             Kind::Soft => "soft",
         };
-        tracing::info!(kind, subjects = ?purge_request.subjects, "purged");
-        Ok(Report { kind, purged, purge_overflows: overflows()?.saturating_sub(before), fleet: None })
+        let report = Report { kind, purged, purge_overflows: overflows()?.saturating_sub(before), fleet: None };
+        if !purge_request.previews {
+            tracing::info!(kind, subjects = ?purge_request.subjects, "purged");
+            self.metrics.purges.note(&report);
+        }
+        Ok(report)
     }
 }
 
