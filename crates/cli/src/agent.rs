@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use eyewall::{Cache, Options};
 use eyewall_fleet_agent::{Agent, Options as AgentOptions};
+use eyewall_server::config::log::LogForm;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::Agent as Words;
-use crate::serve::start_log;
-use crate::{Error, Outcome, volume};
+use crate::{Error, Outcome, log, serve, volume};
 
 /// How often the agent looks whether the volume is there, and whether it is still the same.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(cache: Option<&Path>, words: &Words) -> Result<Outcome, Error> {
-    start_log(words.verbose);
+    log::start(&serve::usual_levels(words.verbose), LogForm::Text);
     let path = volume::named(cache)?;
     let settings = options(words).settings().map_err(Error::Agent)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::AgentSystem)?;

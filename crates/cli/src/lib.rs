@@ -44,6 +44,7 @@ mod error;
 #[cfg(test)]
 #[path = "../tests/common/expected.rs"]
 mod expected;
+mod log;
 mod output;
 mod serve;
 mod svg;

@@ -5,17 +5,16 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use eyewall_server::config::Spanned;
+use eyewall_server::config::log::{Log, LogLevels};
 use eyewall_server::config::origin::{OriginSettings, Tls};
 use eyewall_server::config::value::{Period, SizeWithin, Within};
 use eyewall_server::config::{self, Admin, Config, Problem, Settings, site};
 use eyewall_server::{Inherited, Server, units};
-use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::Serve;
-use crate::{Error, Outcome, volume};
+use crate::{Error, Outcome, log, volume};
 
 pub(crate) fn run(cache: Option<&Path>, serve: &Serve) -> Result<Outcome, Error> {
-    start_log(serve.verbose);
     let inherited = Inherited::from_parent().map_err(Error::Inherit)?;
     let wrong = |problems| match &serve.config {
         Some(path) => Error::Config { path: path.clone(), problems },
@@ -26,11 +25,14 @@ pub(crate) fn run(cache: Option<&Path>, serve: &Serve) -> Result<Outcome, Error>
             inherited.fail(&error.to_string());
         }
     })?;
+    let of_file = config.server.log.as_ref().map(|log| log.get_ref().clone()).unwrap_or_default();
+    let log = log::start(&levels(&of_file, serve.verbose), of_file.format);
     let source = {
         let (cache, serve) = (cache.map(Path::to_owned), serve.clone());
         move || configured(cache.as_deref(), &serve)
     };
-    let builder = Server::builder().config(config).reload_from(source).keep_broken(serve.keep_broken);
+    let builder = Server::builder().config(config).reload_from(source).log_levels(move |levels| log.set(levels));
+    let builder = builder.keep_broken(serve.keep_broken);
     let builder = builder.successor(program(), std::env::args_os().skip(1).collect()).inherit(inherited);
     let builder = match &serve.config {
         Some(path) => builder.source_file(path.clone()),
@@ -161,12 +163,15 @@ fn in_words(site: &site::Site) -> String {
     format!("{}{hosts}", sources.join(", then "))
 }
 
-pub(crate) fn start_log(is_verbose: bool) {
-    let level = if is_verbose { LevelFilter::DEBUG } else { LevelFilter::WARN };
-    // Without this, a message that standard error doesn't take would be reported there, which panics.
-    let log = tracing_subscriber::fmt().log_internal_errors(false);
-    // Fails only if the program that calls this library has set up a log already, which is used then.
-    let _ = log.with_max_level(level).with_writer(io::stderr).with_ansi(false).try_init();
+/// The levels of a log whose configuration names none.
+pub(crate) fn usual_levels(is_verbose: bool) -> LogLevels {
+    // Both are levels.
+    LogLevels::of_all(if is_verbose { "debug" } else { "warn" }).unwrap_or_default()
+}
+
+/// The levels by a configuration.
+fn levels(log: &Log, is_verbose: bool) -> LogLevels {
+    log.level.clone().unwrap_or_else(|| usual_levels(is_verbose))
 }
 
 #[cfg(test)]

@@ -83,6 +83,7 @@ mod rules;
 mod sandbox;
 mod scrubbed;
 mod sent_from_file;
+mod server_log;
 mod several_listeners;
 mod several_origins;
 mod sighup;

@@ -9,6 +9,7 @@ use serde::forward_to_deserialize_any;
 use super::access_log::{AccessLog, SiteAccessLog};
 use super::compression::SiteCompression;
 use super::fleet::Fleet;
+use super::log::Log;
 use super::origin::{Health, OriginSettings, Tls};
 use super::presets::{ANALYTICS, Preset, TRACKERS};
 use super::rule::{RULE_KEYS, Rule};
@@ -72,6 +73,7 @@ fn keys() -> BTreeSet<(String, String)> {
     let tables = [
         ("[server]", keys_of::<Server>()),
         ("[server.access_log]", keys_of::<AccessLog>()),
+        ("[server.log]", keys_of::<Log>()),
         ("[server.tracing]", keys_of::<Tracing>()),
         ("[server.limits]", keys_of::<Limits>()),
         ("[server.admin]", keys_of::<Admin>()),
@@ -201,7 +203,7 @@ fn messages_about_wrong_types_have_no_words_of_the_program() {
     let mut all: Vec<(String, String)> =
         ["server", "cache", "fleet", "site"].map(|name| (String::new(), name.to_owned())).into_iter().collect();
     all.extend(keys().into_iter().map(|(table, name)| (format!("{table}\n"), name)));
-    for name in ["access_log", "tracing", "limits", "admin", "tls", "acme"] {
+    for name in ["access_log", "log", "tracing", "limits", "admin", "tls", "acme"] {
         all.push(("[server]\n".to_owned(), name.to_owned()));
     }
     for name in ["origin", "key", "cache", "limits", "access_log", "rule", "tls"] {

@@ -16,8 +16,14 @@ const YES_OR_NO: [(&str, &str); 8] = [
     ("0", "false"),
 ];
 /// Tables that people often write as one text, with the key to which that text belongs.
-const TEXT_IN_TABLE: [(&str, &str); 5] =
-    [("access_log", "path"), ("admin", "socket"), ("cache", "path"), ("health", "path"), ("tls", "ca_file")];
+const TEXT_IN_TABLE: [(&str, &str); 6] = [
+    ("access_log", "path"),
+    ("log", "level"),
+    ("admin", "socket"),
+    ("cache", "path"),
+    ("health", "path"),
+    ("tls", "ca_file"),
+];
 /// Keys that people often write outside their table.
 const HOMES: [(&str, &str); 12] = [
     ("rule", "[[site.rule]]"),

@@ -24,6 +24,7 @@ pub mod compression;
 pub mod fleet;
 pub mod language;
 pub mod listen;
+pub mod log;
 pub mod log_format;
 pub(crate) mod memory;
 mod messages;

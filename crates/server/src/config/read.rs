@@ -16,8 +16,8 @@ use super::settings::Settings;
 /// The reader stops after this many errors.
 const FAULTS_MAX: usize = 100;
 /// Keys whose value is a table, in whatever table they are.
-const TABLES: [&str; 11] =
-    ["server", "access_log", "tracing", "limits", "admin", "acme", "cache", "origin", "health", "tls", "key"];
+const TABLES: [&str; 12] =
+    ["server", "access_log", "log", "tracing", "limits", "admin", "acme", "cache", "origin", "health", "tls", "key"];
 
 /// Reads the keys without mistakes. The settings are complete if there is no fault.
 pub(super) fn settings(text: &str) -> (Settings, Vec<Fault>) {

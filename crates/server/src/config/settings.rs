@@ -13,6 +13,7 @@ use toml::Spanned;
 use super::access_log::AccessLog;
 use super::fleet::Fleet;
 use super::listen::{ListenAddress, SocketMode};
+use super::log::Log;
 use super::names::Network;
 use super::site::Site;
 use super::tls::{Acme, ServerTls};
@@ -83,6 +84,8 @@ pub struct Server {
     pub reuse_port: bool,
     /// The log of requests. Without it, none is logged.
     pub access_log: Option<Spanned<AccessLog>>,
+    /// The server's own log.
+    pub log: Option<Spanned<Log>>,
     /// Request ids, traces, and times for those who may know them.
     pub tracing: Option<Spanned<Tracing>>,
     /// The limits for clients.
@@ -153,6 +156,7 @@ impl Default for Server {
             drain_timeout: Period(Duration::from_secs(30)),
             reuse_port: false,
             access_log: None,
+            log: None,
             tracing: None,
             limits: Limits::default(),
             admin: None,

@@ -25,14 +25,17 @@ use super::peers::Peers;
 use super::sandbox;
 use super::shared::Shared;
 use super::supervisor::Supervisor;
+use crate::config::log::LogLevels;
 use crate::config::{Config, Problem};
 use crate::serve::error::Error;
 
 /// Where a reload by a signal or by the administration gets the configuration.
 pub(crate) type Source = Box<dyn Fn() -> Result<Config, Vec<Problem>> + Send + Sync>;
+/// Puts levels of the program's log in force.
+pub(crate) type SetLevels = Box<dyn Fn(&LogLevels) + Send + Sync>;
 
 /// The settings that need another process. A name without a dot is a whole table.
-const FIXED: [&str; 7] = [
+const FIXED: [&str; 8] = [
     "cache",
     "fleet",
     "server.workers",
@@ -40,6 +43,7 @@ const FIXED: [&str; 7] = [
     "server.admin",
     "server.metrics_listen",
     "server.sandbox",
+    "server.log.format",
 ];
 
 /// What a reload has done.
@@ -64,13 +68,29 @@ pub(crate) struct Reloader {
     workers: Workers,
     source: Option<Source>,
     supervisor: Supervisor,
+    /// `None`: the program has no levels that can change.
+    set_levels: Option<SetLevels>,
     /// Held during a reload or an upgrade: there is one at a time.
     turn: Mutex<()>,
 }
 
 impl Reloader {
-    pub(crate) fn new(shared: Shared, workers: Workers, source: Option<Source>, supervisor: Supervisor) -> Self {
-        Self { shared: ArcSwap::from_pointee(shared), workers, source, supervisor, turn: Mutex::default() }
+    pub(crate) fn new(
+        shared: Shared,
+        workers: Workers,
+        (source, set_levels): (Option<Source>, Option<SetLevels>),
+        supervisor: Supervisor,
+    ) -> Self {
+        let shared = ArcSwap::from_pointee(shared);
+        Self { shared, workers, source, supervisor, set_levels, turn: Mutex::default() }
+    }
+
+    /// Changes the levels of the program's log, until the next reload. False: it has none that can change.
+    pub(crate) fn set_levels(&self, levels: &LogLevels) -> bool {
+        if let Some(set) = &self.set_levels {
+            set(levels);
+        }
+        self.set_levels.is_some()
     }
 
     pub(crate) fn supervisor(&self) -> Supervisor {
@@ -149,6 +169,9 @@ impl Reloader {
             peers.use_client(client);
         }
         before.retire(&shared);
+        if let Some(levels) = shared.config.server.log.as_ref().and_then(|log| log.get_ref().level.as_ref()) {
+            self.set_levels(levels);
+        }
         shared.config.log_warnings();
         Ok(Reloaded {
             addresses: self.workers.addresses(),

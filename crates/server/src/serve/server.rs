@@ -17,7 +17,7 @@ use super::listen::{Activated, Binding, ListenPlace, Listening, Sockets, Workers
 use super::log::LastLines;
 use super::metrics::Door;
 use super::peers::{Peers, PeersThreads};
-use super::reload::{Reloaded, Reloader, Source};
+use super::reload::{Reloaded, Reloader, SetLevels, Source};
 use super::sandbox;
 use super::second_level::{Level, LevelThreads};
 use super::shared::Shared;
@@ -34,6 +34,7 @@ pub struct Builder {
     config: Option<Config>,
     cache: Option<Cache>,
     source: Option<Source>,
+    set_levels: Option<SetLevels>,
     source_files: Vec<PathBuf>,
     successor: Option<Successor>,
     inherited: Option<Inherited>,
@@ -90,6 +91,13 @@ impl Builder {
     /// [`Server::reload`] doesn't need it.
     pub fn reload_from(mut self, source: impl Fn() -> Result<Config, Vec<Problem>> + Send + Sync + 'static) -> Self {
         self.source = Some(Box::new(source));
+        self
+    }
+
+    /// How a reload and the administration change the levels of the program's log. The server itself writes its log by the crate `tracing`,
+    /// and the program decides where it goes.
+    pub fn log_levels(mut self, set: impl Fn(&config::log::LogLevels) + Send + Sync + 'static) -> Self {
+        self.set_levels = Some(Box::new(set));
         self
     }
 
@@ -206,7 +214,7 @@ impl Builder {
         drop(inherited_sockets);
         let (workers, beginnings) = Workers::new(sockets, workers, server.limits.stream_bytes.0)?;
         let handle = Handle::new();
-        let reloader = Arc::new(Reloader::new(shared, workers, self.source, supervisor));
+        let reloader = Arc::new(Reloader::new(shared, workers, (self.source, self.set_levels), supervisor));
         let upgrader = Arc::new(Upgrader::new(Arc::clone(&reloader), cache.clone(), self.successor, handle.clone()));
         let (admin, metrics) = bind_for_operators(server, &upgrader, &cache, (is_successor, inherited_admin))?;
         let has_admin = admin.as_ref().is_some_and(Admin::is_inherited);

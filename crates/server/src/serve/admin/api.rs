@@ -17,6 +17,7 @@ use super::access::{Need, check};
 use super::purge_request;
 use super::refusal::Refusal;
 use super::status::Status;
+use crate::config::log::LogLevels;
 use crate::serve::advice::{Report, advise};
 use crate::serve::body::Body;
 use crate::serve::dashboard::{Dashboard, Full, Page};
@@ -53,9 +54,10 @@ impl Answers for Api {
     const NAME: &str = "administration";
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let line = (request.method().clone(), request.uri().clone());
+        // Without the query.
+        let line = (request.method().clone(), request.uri().path().to_owned());
         let response = self.answer_or_refuse(request).await.unwrap_or_else(Refusal::into_response);
-        tracing::info!(method = %line.0, target = %line.1, status = response.status().as_u16(), "administration");
+        tracing::info!(method = %line.0, path = line.1, status = response.status().as_u16(), "administration");
         response
     }
 }
@@ -94,8 +96,9 @@ impl Api {
             }
             ("/explain", Method::POST) => explained(&shared, body).await,
             ("/reload", Method::POST) => self.reload().await,
+            ("/log", Method::POST) => self.set_levels(body).await,
             ("/upgrade", Method::POST) => self.upgrade().await,
-            ("/purge" | "/explain" | "/reload" | "/upgrade", _) => Err(Refusal::not_allowed("POST")),
+            ("/purge" | "/explain" | "/reload" | "/log" | "/upgrade", _) => Err(Refusal::not_allowed("POST")),
             ("/status", Method::GET | Method::HEAD) => self.status(shared).await,
             ("/fleet", Method::GET | Method::HEAD) => fleet(&shared).await,
             ("/advice", Method::GET | Method::HEAD) => self.advice(shared).await,
@@ -119,7 +122,7 @@ impl Api {
             }
             _ => Err(Refusal::new(
                 StatusCode::NOT_FOUND,
-                "the addresses are POST /purge, POST /explain, POST /reload, POST /upgrade, GET /status, GET /fleet, GET /advice, GET /requests, GET /metrics and GET /dashboard",
+                "the addresses are POST /purge, POST /explain, POST /reload, POST /log, POST /upgrade, GET /status, GET /fleet, GET /advice, GET /requests, GET /metrics and GET /dashboard",
             )),
         }
     }
@@ -139,6 +142,20 @@ impl Api {
             Err(error @ Error::Draining) => Err(Refusal::new(StatusCode::CONFLICT, error.to_string())),
             Err(error @ Error::NoSource) => Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, error.to_string())),
             Err(error) => Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())),
+        }
+    }
+
+    /// Changes the levels of the log to those in the body, such as `warn,origin=debug`.
+    async fn set_levels(&self, body: Incoming) -> Result<Response<Body>, Refusal> {
+        let body = whole(body).await?;
+        let text = str::from_utf8(&body).map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+        let levels: LogLevels =
+            text.trim().parse().map_err(|words: String| Refusal::new(StatusCode::BAD_REQUEST, words))?;
+        if self.upgrader.reloader.set_levels(&levels) {
+            Ok(reply::json(StatusCode::OK, &serde_json::json!({ "level": levels })))
+        } else {
+            let words = "this server was started by a program whose log has levels of its own";
+            Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, words))
         }
     }
 

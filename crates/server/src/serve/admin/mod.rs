@@ -6,6 +6,7 @@
 //!     POST /purge    a purge request in JSON                                                            purge_request
 //!     POST /explain  what would become of a request, and why                                             ../explain
 //!     POST /upgrade  starts another process, which takes over
+//!     POST /log      changes the levels of the server's own log
 //!     POST /reload   puts the configuration file in force that is there now
 //!     GET  /advice   what would make more requests hits                                                 ../advice
 //!     GET  /fleet    how the nodes of the fleet are doing

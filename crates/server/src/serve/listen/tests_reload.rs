@@ -25,7 +25,7 @@ fn the_purge_log_has_another_configuration_before_a_worker_does() {
     let sockets = Sockets::bind(&places, binding, &mut Vec::new(), &mut Activated::default()).unwrap();
     let (workers, mut beginnings) = Workers::new(sockets, 1, 1 << 20).unwrap();
     let shared = Shared::new(running, &cache, Arc::new(SystemClock)).unwrap();
-    let reloader = Arc::new(Reloader::new(shared, workers, None, Supervisor { is_told: false }));
+    let reloader = Arc::new(Reloader::new(shared, workers, (None, None), Supervisor { is_told: false }));
     let seen = Arc::clone(&reloader);
     let worker = thread::spawn(move || match beginnings.remove(0).orders.blocking_recv() {
         // Lines are noted and applied by the state of the reloader.
