@@ -66,6 +66,15 @@ def start_eyewall_tls(ground):
     return ground.server("eyewall", [ground.programs.eyewall(), "serve", "--config", config], scheme="https")
 
 
+def start_eyewall_observed(ground):
+    """With an access log, metrics and an administration; `observers` looks at both."""
+    metrics_port = free_port()
+    config = ground.template("eyewall-observed.toml", 0, metrics_port=metrics_port, size=VOLUME_SIZE)
+    server = ground.server("eyewall", [ground.programs.eyewall(), "serve", "--config", config])
+    server.metrics_port, server.administration = metrics_port, ground.scratch / "admin.sock"
+    return server
+
+
 def start_nginx(ground, nopush="off", scheme="http", **more):
     port = free_port()
     ground.folder("cache")
@@ -148,7 +157,7 @@ def start_framework(name):
 
 
 # The ways to start `eyewall serve`. They need only the program.
-EYEWALL_SERVE = (start_eyewall, start_eyewall_tls)
+EYEWALL_SERVE = (start_eyewall, start_eyewall_tls, start_eyewall_observed)
 
 
 class Contender(NamedTuple):
@@ -215,6 +224,11 @@ TLS_SERVERS = {
     "eyewall serve": Contender("ours", start_eyewall_tls),
     "nginx": Contender("other", start_nginx_tls, "nginx", "-v"),
 }
+# The same server, and with all that shows what it does.
+OBSERVED = {
+    "eyewall serve": SERVERS["eyewall serve"],
+    "eyewall (observed)": Contender("ours", start_eyewall_observed),
+}
 # Stores of the engine's benchmark under one server. Their names differ from those in the engine's workloads.
 STORES = {
     "eyewall (HTTP)": Contender("ours", start_pages("eyewall")),
@@ -230,4 +244,4 @@ FRAMEWORKS = {
     "actix-files": Contender("other", start_framework("actix-files"), crates=("actix-files", "actix-web")),
     "nginx (files)": Contender("reference", start_nginx_files, "nginx", "-v"),
 }
-ALL = {**STORES, **SERVERS, **FRAMEWORKS}
+ALL = {**STORES, **SERVERS, **OBSERVED, **FRAMEWORKS}

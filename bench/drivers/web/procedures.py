@@ -1,10 +1,12 @@
 """The procedures. The definition of a workload names one of them. bench/METHODOLOGY.md describes them in words."""
+import contextlib
 import re
 import time
 import urllib.request
 
 import contenders
 import load
+import observers
 import served
 from servers import Failed
 from staging import bytes_of
@@ -66,6 +68,19 @@ def bare(stage):
         _require_the_same_fields(servers, path)
         for repetition, store in stage.turns(servers):
             with stage.its_turn(store):
+                _rate(stage, store, repetition, stage.hits(store, servers[store], path, bytes_, stage.settings["connections"]))
+    stage.note_the_bound()
+
+
+def observed(stage):
+    """Hits without a log and metrics, and with all that an operator can look at."""
+    bytes_ = bytes_of(stage.case["size"])
+    path = f"/page/{bytes_}/observed"
+    with stage.all_started() as servers:
+        servers = stage.ready(servers, lambda server: stage.fill(server, path, bytes_))
+        for repetition, store in stage.turns(servers):
+            is_watched = store == "eyewall (observed)"
+            with stage.its_turn(store), observers.watching(servers[store]) if is_watched else contextlib.nullcontext():
                 _rate(stage, store, repetition, stage.hits(store, servers[store], path, bytes_, stage.settings["connections"]))
     stage.note_the_bound()
 
@@ -226,6 +241,7 @@ def served_files(stage):
 ALL = {
     "http": (contenders.SERVERS, http),
     "http-bare": (contenders.SERVERS, bare),
+    "http-observed": (contenders.OBSERVED, observed),
     "http-tls": (contenders.TLS_SERVERS, tls),
     "http-stores": (contenders.STORES, stores),
     "http-miss": (contenders.SERVERS, miss),
