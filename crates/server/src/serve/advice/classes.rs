@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::serve::outcome::Verdict;
-use crate::serve::sample::{Record, Snapshot};
+use crate::serve::sample::{Record, Snapshot, WITH_TRACKERS};
 
 /// What a replay may do with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Reasons {
                 "" => "pass",
                 reason => reason,
             },
-            Class::Plain if is_new && other.is_some() && record.trackers != 0 => "trackers",
+            Class::Plain if is_new && other.is_some() && record.flags & WITH_TRACKERS != 0 => "trackers",
             Class::Plain if is_new => "first",
             Class::Plain => "evicted",
         })

@@ -74,7 +74,7 @@ impl<'a> Trial<'a> {
         }
         bytes.values_mut().filter(|bytes| **bytes == 0).for_each(|bytes| *bytes = UNKNOWN_BYTES);
         let footprint = bytes.values().map(|bytes| u64::from(*bytes) + HEAD_BYTES).sum();
-        let rate = snapshot.rate.min((VOLUME_MAX / size as f64).max(snapshot.rate / 64.0));
+        let rate = snapshot.rate.min(VOLUME_MAX / size as f64);
         Self { snapshot, classes, bytes, footprint, rate }
     }
 

@@ -57,8 +57,15 @@ impl Syslog {
     /// Sends whole lines. Returns the number of lines that were not sent, and the error of the last of them.
     pub(super) fn send(&mut self, lines: &[u8]) -> (u64, io::Result<()>) {
         let (mut lost, mut result) = (0, Ok(()));
+        let mut is_stuck = false;
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            // If the reader hangs, the others would wait as long, each of them.
+            if is_stuck {
+                lost += 1;
+                continue;
+            }
             if let Err(error) = self.send_one(line) {
+                is_stuck = error.kind() == io::ErrorKind::WouldBlock;
                 (lost, result) = (lost + 1, Err(error));
             }
         }
@@ -111,5 +118,7 @@ mod tests {
         let line = [vec![b'x'; 60_000], vec![b'\n']].concat();
         let lost = (0..50).map(|_| syslog.send(&line).0).take_while(|lost| *lost == 0).count();
         assert!(lost < 50, "all were taken");
+        // Only the first one waits.
+        assert_eq!(syslog.send(&line.repeat(1000)).0, 1000);
     }
 }

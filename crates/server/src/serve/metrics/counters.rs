@@ -141,6 +141,8 @@ pub(crate) struct Unanswered<'a> {
     seen: Option<Seen>,
     /// If it is in the sample.
     sampled: Option<Candidate>,
+    /// Whether it counts for advice, if the cache has a part in it.
+    is_for_advice: bool,
 }
 
 impl Counter {
@@ -352,7 +354,8 @@ impl Counters {
         let seen = followers.are_there().then(|| Seen::new(followers, request, client, started));
         let is_read = matches!(request.method, "GET" | "HEAD");
         let sampled = if is_read { self.sampled(request) } else { None };
-        Unanswered { counters: self, started, site: None, is_answered: false, seen, sampled }
+        let is_for_advice = is_read && self.is_sampled;
+        Unanswered { counters: self, started, site: None, is_answered: false, seen, sampled, is_for_advice }
     }
 
     /// Counts a hit of the fast path.
@@ -364,9 +367,11 @@ impl Counters {
         FastAnswer { status, time, length, sent }: FastAnswer,
     ) -> CountedHit<'_> {
         let (counters, request) = (self.site(site), request());
-        if let Some((candidate, (label, site))) = self.sampled(request).zip(site.and_then(|site| self.labels.get(site)))
-        {
-            self.thread.sample.hit(&candidate, (label, &site.key), length, time);
+        if let Some((label, site)) = site.and_then(|site| self.labels.get(site)).filter(|_| self.is_sampled) {
+            self.thread.sample.count();
+            if let Some(candidate) = self.sampled(request) {
+                self.thread.sample.hit(&candidate, (label, &site.key), length, time);
+            }
         }
         let place = counters.hit(status, time);
         counters.sent(place, sent);
@@ -431,9 +436,14 @@ impl Unanswered<'_> {
         let time = self.started.elapsed();
         let place = counters.answered(response, outcome, time);
         let site = self.site.and_then(|site| self.counters.labels.get(site));
-        if let Some((candidate, (label, site))) = self.sampled.take().zip(site) {
-            let answer = (response.headers(), whole_length(response));
-            self.counters.thread.sample.answered(&candidate, (label, &site.key), answer, outcome, time);
+        let is_of_cache = self.is_for_advice && outcome.verdict != Verdict::None;
+        if let Some((label, site)) = site.filter(|_| is_of_cache) {
+            let sample = &self.counters.thread.sample;
+            sample.count();
+            if let Some(candidate) = self.sampled.take() {
+                let answer = (response.headers(), whole_length(response));
+                sample.answered(&candidate, (label, &site.key), answer, outcome, time);
+            }
         }
         let seen = self.seen.take().map(|mut seen| {
             self.counters.name_site(&mut seen, self.site);

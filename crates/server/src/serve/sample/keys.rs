@@ -1,7 +1,5 @@
 //! What tells requests of the sample apart.
 
-use std::borrow::Cow;
-
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 use crate::config::presets::TRACKERS;
@@ -21,8 +19,8 @@ pub(super) struct Keys {
     pub(super) key: u64,
     /// Without parameters of trackers.
     pub(super) bare: u64,
-    /// The names of these parameters.
-    pub(super) trackers: String,
+    /// Whether the key has such parameters.
+    pub(super) has_trackers: bool,
 }
 
 impl Candidate {
@@ -42,16 +40,14 @@ pub(super) fn unit(host: &[u8], target: &str) -> u64 {
 /// The hashes of a request for a site with these rules.
 pub(super) fn keys(rules: &KeyRules, unit: u64, target: &str) -> Keys {
     let Some((_, query)) = target.split_once('?') else {
-        return Keys { key: unit, bare: unit, trackers: String::new() };
+        return Keys { key: unit, bare: unit, has_trackers: false };
     };
     let (mut key, mut bare) = (Xxh3::with_seed(unit), Xxh3::with_seed(unit));
-    let (mut trackers, mut are_kept) = (Vec::<Cow<'_, str>>::new(), [false; 2]);
+    let (mut has_trackers, mut are_kept) = (false, [false; 2]);
     for piece in query.split('&').filter(|piece| !rules.strips(piece)) {
         let name = decoded_parameter(piece.split_once('=').map_or(piece, |(name, _)| name));
         let is_tracker = is_tracker(&name);
-        if is_tracker && !trackers.contains(&name) {
-            trackers.push(name);
-        }
+        has_trackers |= is_tracker;
         for (at, hash) in [&mut key, &mut bare].into_iter().enumerate() {
             if at == 0 || !is_tracker {
                 hash.update(piece.as_bytes());
@@ -60,9 +56,8 @@ pub(super) fn keys(rules: &KeyRules, unit: u64, target: &str) -> Keys {
             }
         }
     }
-    trackers.sort_unstable();
     let of = |is_kept: bool, hash: Xxh3| if is_kept { hash.digest() } else { unit };
-    Keys { key: of(are_kept[0], key), bare: of(are_kept[1], bare), trackers: trackers.join(" ") }
+    Keys { key: of(are_kept[0], key), bare: of(are_kept[1], bare), has_trackers }
 }
 
 fn is_tracker(name: &str) -> bool {
@@ -92,7 +87,7 @@ mod tests {
         let page = of(&plain, "/page");
         let tracked = of(&plain, "/page?utm_source=a&gclid=b&utm_source=c");
         assert_eq!((page.key, page.bare, tracked.bare), (unit, unit, unit));
-        assert_eq!((tracked.key == unit, tracked.trackers.as_str()), (false, "gclid utm_source"));
+        assert_eq!((tracked.key == unit, tracked.has_trackers, page.has_trackers), (false, true, false));
         assert_eq!(of(&plain, "/page?id=1&utm%5Fx").bare, of(&plain, "/page?id=1").key);
         assert_ne!(of(&plain, "/page?id=1").key, of(&plain, "/page?id=2").key);
         assert_eq!(of(&stripping, "/page?utm_source=a&ref=1"), page);

@@ -10,11 +10,11 @@
 //!
 //! # What it costs
 //! A request that isn't in the sample costs two hashes of short texts and a comparison. A part has a bounded number of records,
-//! about fifteen mebibytes for all workers of a machine. Without an administration there is no sample, because nobody could
+//! some twenty mebibytes for all workers of a machine. Without an administration there is no sample, because nobody could
 //! ask for it.
 //!
 //! # What it holds
-//! Paths, names of query parameters that are those of trackers, and names of header fields in `Vary`. No values of queries, no fields of clients.
+//! Paths, whether a query has parameters of trackers, and names of header fields in `Vary`. No values of queries, no fields of clients.
 
 mod keys;
 mod names;
@@ -24,5 +24,5 @@ mod snapshot;
 
 pub(crate) use keys::Candidate;
 pub(crate) use part::Part;
-pub(crate) use record::{Record, WITH_LIFETIME};
+pub(crate) use record::{Record, WITH_LIFETIME, WITH_TRACKERS};
 pub(crate) use snapshot::Snapshot;

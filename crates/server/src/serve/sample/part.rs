@@ -11,7 +11,7 @@ use http::header::{CACHE_CONTROL, EXPIRES, VARY};
 
 use super::keys::{self, Candidate, Keys};
 use super::names::{Names, cut};
-use super::record::{Record, WITH_LIFETIME};
+use super::record::{Record, WITH_LIFETIME, WITH_TRACKERS};
 use crate::key::KeyRules;
 use crate::serve::outcome::{Outcome, Verdict};
 
@@ -30,7 +30,7 @@ const PATH_BYTES_MAX: usize = 200;
 pub(crate) struct Part {
     /// The largest hash that is in the sample.
     limit: AtomicU64,
-    /// The worker's requests, sampled or not. It wraps.
+    /// The worker's requests that the cache answered or passed on, sampled or not. It wraps.
     requests: AtomicU32,
     pub(super) seen: Mutex<Seen>,
     records_max: usize,
@@ -71,10 +71,15 @@ impl Part {
         Self { limit: AtomicU64::new(u64::MAX), requests: AtomicU32::new(0), seen: Mutex::default(), records_max }
     }
 
-    /// Counts a request, and says whether it is in the sample. One thread calls it.
+    /// Counts a request that the cache answered or passed on, before it is added. One thread calls it.
+    #[inline]
+    pub(crate) fn count(&self) {
+        self.requests.store(self.requests().wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Whether a request is in the sample: its hash then.
     #[inline]
     pub(crate) fn sampled(&self, host: &[u8], target: &str) -> Option<u64> {
-        self.requests.store(self.requests().wrapping_add(1), Ordering::Relaxed);
         let unit = keys::unit(host, target);
         (unit <= self.limit()).then_some(unit)
     }
@@ -133,7 +138,7 @@ impl Part {
             let path = candidate.target.split('?').next().unwrap_or_default();
             cut(&format!("{}{path}", candidate.host), PATH_BYTES_MAX).into()
         });
-        let Keys { key, bare, trackers } = keys::keys(rules, candidate.unit, &candidate.target);
+        let Keys { key, bare, has_trackers } = keys::keys(rules, candidate.unit, &candidate.target);
         let record = Record {
             at_ms: now_ms(),
             unit: candidate.unit,
@@ -144,11 +149,10 @@ impl Part {
             micros: u32::try_from(answer.time.as_micros()).unwrap_or(u32::MAX),
             ttl: answer.ttl,
             verdict: answer.verdict,
-            flags: answer.flags,
+            flags: answer.flags | if has_trackers { WITH_TRACKERS } else { 0 },
             site: seen.names.number(label),
             reason: seen.names.number(answer.reason),
             vary: seen.names.number(answer.vary),
-            trackers: seen.names.number(&trackers),
         };
         seen.records.push(record);
     }
@@ -164,8 +168,8 @@ impl Part {
             self.limit.store(limit, Ordering::Relaxed);
             seen.records.retain(|record| record.unit <= limit);
         }
-        // A few paths may have most of the requests.
-        if seen.records.len() > self.records_max / 4 * 3 {
+        // A few paths may have most of the requests. Old records alone have to make room, or the next request would look through all of them.
+        if is_old || seen.records.len() > self.records_max / 4 * 3 {
             let half = seen.records.len() / 2;
             seen.records.drain(..half);
             seen.has_forgotten = true;
@@ -200,6 +204,7 @@ mod tests {
     }
 
     fn hit(part: &Part, rules: &KeyRules, target: &str) {
+        part.count();
         if let Some(unit) = part.sampled(b"a", target) {
             let candidate = Candidate::new(unit, b"a", target);
             part.hit(&candidate, ("site", rules), 100, Duration::from_micros(5));
@@ -220,6 +225,19 @@ mod tests {
         snapshot.records.iter().for_each(|record| *paths.entry(record.unit).or_default() += 1);
         assert!(!paths.is_empty() && paths.values().all(|count| *count == 5), "{paths:?}");
         assert!(snapshot.path(snapshot.records[0].unit).starts_with("a/"));
+    }
+
+    /// Otherwise each request would go through all of them.
+    #[test]
+    fn old_records_make_room() {
+        let (part, rules) = (Part::holding(1000), rules());
+        for number in 0..125 {
+            hit(&part, &rules, &format!("/{number}"));
+        }
+        part.lock().records.iter_mut().for_each(|record| record.at_ms = 0);
+        hit(&part, &rules, "/new");
+        let seen = part.lock();
+        assert_eq!((seen.records.len(), seen.paths.len(), part.limit()), (64, 64, u64::MAX));
     }
 
     #[test]

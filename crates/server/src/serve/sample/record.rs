@@ -4,6 +4,8 @@ use crate::serve::outcome::Verdict;
 
 /// The response says how long it is fresh.
 pub(crate) const WITH_LIFETIME: u8 = 1;
+/// The request has parameters of trackers, which belong to its key.
+pub(crate) const WITH_TRACKERS: u8 = 2;
 
 /// A request.
 #[derive(Debug, Clone, Copy)]
@@ -26,12 +28,10 @@ pub(crate) struct Record {
     pub(crate) ttl: Option<u32>,
     pub(crate) verdict: Verdict,
     pub(crate) flags: u8,
-    /// The numbers of texts: the site, why there was no hit or why the response wasn't stored, its `Vary`, and the request's parameters of
-    /// trackers.
+    /// The numbers of texts: the site, why there was no hit or why the response wasn't stored, and its `Vary`.
     pub(crate) site: u8,
     pub(crate) reason: u8,
     pub(crate) vary: u8,
-    pub(crate) trackers: u8,
 }
 
 impl Record {

@@ -35,9 +35,8 @@ impl Snapshot {
             }
             let mut renamed = |number: u8| names.number(seen.names.name(number));
             for record in seen.records.iter().filter(|record| record.unit <= limit) {
-                let [site, reason, vary, trackers] =
-                    [record.site, record.reason, record.vary, record.trackers].map(&mut renamed);
-                records.push(Record { site, reason, vary, trackers, ..*record });
+                let [site, reason, vary] = [record.site, record.reason, record.vary].map(&mut renamed);
+                records.push(Record { site, reason, vary, ..*record });
             }
             let of_sample = seen.paths.iter().filter(|(unit, _)| **unit <= limit);
             paths.extend(of_sample.map(|(unit, path)| (*unit, path.clone())));
