@@ -301,7 +301,7 @@ fn sites_have_logs_and_forms_of_their_own_or_none() {
         site(
             "c",
             &format!(
-                "[site.access_log]\npath = \"{}\"\nformat = '''{{\"cache\":\"$upstream_cache_status\",\"shop\":\"$sent_http_x_shop\",\"agent\":\"$http_user_agent\",\"site\":\"$server_name\"}}'''",
+                "[site.access_log]\npath = \"{}\"\nformat = '''{{\"cache\":\"$upstream_cache_status\",\"shop\":\"$sent_http_x_shop\",\"agent\":\"$http_user_agent\",\"site\":\"$server_name\",\"origin\":$origin_us}}'''",
                 own.display()
             )
         ),
@@ -324,6 +324,7 @@ fn sites_have_logs_and_forms_of_their_own_or_none() {
     let objects: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let caches: Vec<_> = objects.iter().map(|object| object["cache"].as_str().unwrap()).collect();
     assert_eq!(caches, ["MISS", "HIT", "HIT"]);
+    assert!(objects[0]["origin"].is_u64() && objects[1]["origin"].is_null(), "{text}");
     assert!(objects.iter().all(|object| object["shop"] == "7" && object["site"] == "c"), "{text}");
     assert!(objects[..2].iter().all(|object| object["agent"] == "\"\\{"), "{text}");
 }

@@ -108,8 +108,8 @@ const NAMES: [(&str, Variable); 30] = [
 ];
 
 /// Parts of the names of fields that carry secrets of clients.
-const SECRET: [&str; 9] =
-    ["cookie", "authorization", "token", "secret", "password", "api-key", "apikey", "session", "signature"];
+const SECRET: [&str; 11] =
+    ["cookie", "auth", "token", "secret", "passw", "api-key", "apikey", "session", "signature", "credential", "jwt"];
 /// A name at most this far from a known one is probably a mistyped one.
 const DISTANCE_MAX: usize = 3;
 
@@ -270,6 +270,8 @@ mod tests {
     fn no_secret_can_be_named() {
         for name in [
             "http_cookie",
+            "http_x_auth_key",
+            "http_cf_access_jwt_assertion",
             "http_Authorization",
             "http_proxy_authorization",
             "sent_http_set_cookie",

@@ -73,14 +73,19 @@ impl Filter {
     }
 
     pub(super) fn wants(&self, seen: &Seen) -> bool {
-        let host = || seen.host.rsplit_once(':').map_or(&*seen.host, |(name, _)| name);
+        // An address of IPv6 has colons, too, in brackets.
+        let host = || match seen.host.rsplit_once(':') {
+            Some((name, port)) if !port.ends_with(']') => name,
+            _ => &*seen.host,
+        };
         let path = || seen.target.split_once('?').map_or(&*seen.target, |(path, _)| path);
         let is_of = |site: &str| *site == *seen.site || site.eq_ignore_ascii_case(host());
         (self.sites.is_empty() || self.sites.iter().any(|site| is_of(site)))
             && (self.verdicts.is_empty() || self.verdicts.contains(&seen.verdict))
             && (self.statuses.is_empty() || self.statuses.iter().any(|statuses| statuses.have(seen.status)))
             && (self.methods.is_empty() || self.methods.contains(&seen.method))
-            && self.slower.is_none_or(|least| seen.first_byte.is_some_and(|time| time >= least))
+            // A client may not have waited for the response.
+            && self.slower.is_none_or(|least| seen.first_byte.unwrap_or_else(|| seen.started.elapsed()) >= least)
             && (self.paths.is_empty() || self.paths.iter().any(|wanted| wanted.matches(path())))
     }
 }
@@ -176,6 +181,18 @@ mod tests {
         ] {
             assert_eq!(Filter::of_query(query).unwrap().wants(&seen), is_wanted, "{query}");
         }
+    }
+
+    #[test]
+    fn an_address_with_colons_is_a_host_and_a_wait_without_a_response_counts() {
+        for host in ["[::1]", "[::1]:8080"] {
+            assert!(Filter::of_query("site=[::1]").unwrap().wants(&seen(host, "/", 200, Duration::ZERO)), "{host}");
+        }
+        let mut gone = seen("a", "/", 499, Duration::ZERO);
+        gone.first_byte = None;
+        gone.started = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
+        let slower = |time: &str| Filter::of_query(&format!("slower={time}")).unwrap().wants(&gone);
+        assert_eq!((slower("8s"), slower("1h")), (true, false));
     }
 
     #[test]

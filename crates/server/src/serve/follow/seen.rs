@@ -1,6 +1,7 @@
 //! A request that somebody follows.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,7 +53,7 @@ impl<'a> SeenRequest<'a> {
 pub(crate) struct Seen {
     followers: Arc<Followers>,
     time: SystemTime,
-    started: Instant,
+    pub(super) started: Instant,
     pub(super) site: Arc<str>,
     client: IpAddr,
     pub(super) method: Box<str>,
@@ -156,12 +157,38 @@ impl Seen {
             total_us: micros(self.started.elapsed()),
         };
         // Numbers and strings always have a JSON form.
-        serde_json::to_vec(&line).unwrap_or_default()
+        escaped(&serde_json::to_string(&line).unwrap_or_default())
     }
+}
+
+/// JSON without letters that control a terminal, which may be in paths and hosts of clients. JSON itself forbids only those below a blank.
+fn escaped(json: &str) -> Vec<u8> {
+    let mut escaped = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter {
+            '\u{7f}'..='\u{9f}' => {
+                // Writing to a string can't fail.
+                let _ = write!(escaped, "\\u{:04x}", u32::from(letter));
+            }
+            letter => escaped.push(letter),
+        }
+    }
+    escaped.into_bytes()
 }
 
 impl Drop for Seen {
     fn drop(&mut self) {
         self.followers.tell(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_letter_of_a_line_controls_a_terminal() {
+        let json = serde_json::to_string("a\u{9b}2J\u{7f}\u{e9}\u{1b}").unwrap();
+        assert_eq!(escaped(&json), "\"a\\u009b2J\\u007f\u{e9}\\u001b\"".as_bytes());
     }
 }

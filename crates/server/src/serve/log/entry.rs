@@ -124,7 +124,8 @@ impl Entry {
     fn write(&self, line: &mut Vec<u8>) {
         let total = self.started.elapsed();
         let (mut of_request, mut of_response) = self.values.split_at(self.response_at);
-        for part in &self.lines.form.parts {
+        let parts = &self.lines.form.parts;
+        for (number, part) in parts.iter().enumerate() {
             let (start, variable) = match part {
                 Part::Text(text) => {
                     line.extend_from_slice(text.as_bytes());
@@ -144,6 +145,7 @@ impl Entry {
                 (Some(()), Some(start)) if start.ends_with('"') => line.push(b'"'),
                 (None, Some(_)) => line.truncate(before),
                 (None, None) if self.lines.form.escape == Escape::Quoted => line.push(b'-'),
+                (None, None) if !is_in_string(&parts[..number]) => line.extend_from_slice(b"null"),
                 (Some(()), _) | (None, None) => {}
             }
         }
@@ -286,6 +288,19 @@ impl<'a> ResponseFields<'a> {
             }),
         }
     }
+}
+
+/// Whether the constant parts of a JSON form leave a string open. Values in it are escaped.
+fn is_in_string(parts: &[Part]) -> bool {
+    let (mut is_open, mut is_escaped) = (false, false);
+    for part in parts {
+        let Part::Text(text) = part else { continue };
+        for byte in text.bytes() {
+            is_open ^= byte == b'"' && !is_escaped;
+            is_escaped = byte == b'\\' && !is_escaped;
+        }
+    }
+    is_open
 }
 
 fn push_number(line: &mut Vec<u8>, number: u64) {
