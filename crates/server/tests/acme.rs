@@ -114,7 +114,7 @@ impl Site {
         // Above the four lines is what differs here from an authority that everybody trusts, and from ports 80 and 443.
         let text = format!(
             "[server]\nlisten = [\"127.0.0.1:0\"]\nlisten_tls = [\"127.0.0.1:0\"]\nworkers = 2\n\
-             admin = {{ listen = \"127.0.0.1:0\", token_file = '{}', hosts = [\"test\"] }}\n\
+             admin = {{ listen = \"127.0.0.1:0\", token_file = '{}' }}\n\
              tls = {{ state = '{}' }}\n\
              acme = {{ directory = \"{directory}\", ca_file = '{}', challenges = [\"{challenge}\"] }}\n\
              [cache]\nsize = \"8M\"\n\

@@ -17,6 +17,9 @@ use http::{HeaderValue, Response, StatusCode};
 
 use super::NAME;
 
+/// The status of a request whose client closed before the response, as in nginx.
+pub(crate) const CLIENT_GONE: u16 = 499;
+
 /// What the cache did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {

@@ -6,7 +6,7 @@
 //! | attack | what stops it |
 //! |---|---|
 //! | a form or a script of another site | its `Origin`, or its `Sec-Fetch-Site`, is not this server's |
-//! | a name of another site that leads to this address (DNS rebinding) | `Host` has to be an address, `localhost`, or one of `hosts` |
+//! | a name of another site that leads to this address (DNS rebinding) | `Host` has to be an address, `localhost`, or one of `hosts`, if the request doesn't show the token |
 //! | a page that was let in changes something | each change by a browser needs the token, in a field that no form can set |
 //!
 //! Browsers send `Origin` with each POST, and with each request to another origin.
@@ -44,7 +44,10 @@ pub(super) enum Need {
 pub(super) fn check(shared: &Shared, request: &Parts, need: Need) -> Result<bool, Refusal> {
     let admin = shared.config.server.admin.as_ref().map(toml::Spanned::get_ref);
     let host = host(request)?;
-    if let Some(host) = &host
+    let shows_token = shared.admin_token.as_ref().map(|token| token.is_shown_by(&request.headers));
+    // A page of another site doesn't know the token.
+    if shows_token != Some(true)
+        && let Some(host) = &host
         && !is_known(host.host(), admin)
     {
         let words = format!("{} is no name of this administration; `hosts` of [server.admin] names more", host.host());
@@ -61,7 +64,6 @@ pub(super) fn check(shared: &Shared, request: &Parts, need: Need) -> Result<bool
         Need::Page | Need::Read => is_at_address && !admin.is_some_and(|admin| admin.read_without_token),
         Need::Change => is_at_address || is_of_browser,
     };
-    let shows_token = shared.admin_token.as_ref().map(|token| token.is_shown_by(&request.headers));
     match (needs_token, shows_token) {
         (false, _) | (true, Some(true)) => Ok(true),
         (true, _) if need == Need::Page => Ok(false),

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use eyewall::Cache;
 use eyewall_fleet_redis::FleetStatus;
 use eyewall_second_level::Status as LevelStatus;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::header::ACCEPT;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use tokio::sync::Mutex;
@@ -33,8 +33,6 @@ use crate::serve::small_http::Answers;
 use crate::serve::upgrade::Upgrader;
 use serde::Serialize;
 
-/// The media type of server-sent events.
-const EVENTS: &str = "text/event-stream";
 /// The longest body of a request.
 const BODY_BYTES_MAX: usize = 1 << 20;
 /// The timeout of a body.
@@ -236,19 +234,17 @@ async fn explained(shared: &Shared, body: Incoming) -> Result<Response<Body>, Re
 
 /// Sends a line for each request of clients from now on, until the follower leaves or the server ends.
 fn follow(shared: &Shared, query: Option<&str>, fields: &HeaderMap) -> Result<Response<Body>, Refusal> {
-    let wants_events = fields.get_all(ACCEPT).iter().any(|value| value.as_bytes().starts_with(EVENTS.as_bytes()));
+    let wants_events =
+        fields.get_all(ACCEPT).iter().any(|value| value.as_bytes().starts_with(reply::EVENTS.as_bytes()));
     let (form, content_type) =
-        if wants_events { (Form::Events, EVENTS) } else { (Form::Lines, "application/x-ndjson") };
+        if wants_events { (Form::Events, reply::EVENTS) } else { (Form::Lines, "application/x-ndjson") };
     let filter =
         Filter::of_query(query.unwrap_or_default()).map_err(|words| Refusal::new(StatusCode::BAD_REQUEST, words))?;
     let following = shared.metrics.followers.follow(filter, form).ok_or_else(|| {
         let words = format!("{FOLLOWERS_MAX} clients follow the requests already; no more can");
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, words)
     })?;
-    let mut fields = HeaderMap::new();
-    fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(reply::response(StatusCode::OK, fields, following.into()))
+    Ok(reply::stream(content_type, following.into()))
 }
 
 async fn fleet(shared: &Shared) -> Result<Response<Body>, Refusal> {

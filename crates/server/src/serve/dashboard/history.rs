@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use super::window::{Window, Windows};
-use crate::serve::metrics::{OriginTotals, Times, Totals};
+use crate::serve::metrics::{Metrics, OriginTotals, Times, Totals};
 use crate::serve::outcome::Verdict;
 
 /// For how long each point is kept.
@@ -18,8 +18,10 @@ const OLD: Duration = Duration::from_secs(3620);
 /// All counts of the server at one time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Point {
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970, to draw it. Somebody may set this clock.
     pub(super) time: u64,
+    /// The time since the start of the server.
+    pub(super) uptime: Duration,
     /// Requests of all clients by verdict.
     pub(super) verdicts: [u64; Verdict::ALL.len()],
     /// Requests to sites, and to their origins.
@@ -48,9 +50,10 @@ pub(super) struct History {
 }
 
 impl Point {
-    pub(super) fn of(totals: &Totals, time: SystemTime) -> Self {
+    pub(super) fn now(metrics: &Metrics, totals: &Totals) -> Self {
         let mut point = Self {
-            time: milliseconds(time),
+            time: milliseconds(SystemTime::now()),
+            uptime: metrics.begun.elapsed(),
             collapsed: totals.collapsed,
             hit_times: totals.hit_times,
             miss_times: totals.miss_times,
@@ -80,13 +83,13 @@ impl History {
     }
 
     pub(super) fn push(&mut self, point: Point) {
-        let is_older = |known: &Point, age: Duration| is_older(known, &point, age);
-        while let Some(left) = self.recent.pop_front_if(|known| is_older(known, RECENT)) {
-            if self.old.back().is_none_or(|last| !is_newer(last, &left, OLD_STEP)) {
+        let is_past = |known: &Point, age: Duration| is_older(known, &point, age);
+        while let Some(left) = self.recent.pop_front_if(|known| is_past(known, RECENT)) {
+            if self.old.back().is_none_or(|last| is_older(last, &left, OLD_STEP)) {
                 self.old.push_back(left);
             }
         }
-        while self.old.pop_front_if(|known| is_older(known, OLD)).is_some() {}
+        while self.old.pop_front_if(|known| is_past(known, OLD)).is_some() {}
         self.recent.push_back(point);
     }
 
@@ -109,14 +112,9 @@ impl History {
     }
 }
 
-/// Whether a point is at least this much older than another one. The clock may have been set back: then it is not.
+/// Whether a point is at least this much older than another one.
 fn is_older(known: &Point, now: &Point, age: Duration) -> bool {
-    u128::from(now.time.saturating_sub(known.time)) >= age.as_millis()
-}
-
-/// Whether a point comes less than this after another one.
-fn is_newer(known: &Point, now: &Point, age: Duration) -> bool {
-    !is_older(known, now, age)
+    now.uptime.saturating_sub(known.uptime) >= age
 }
 
 fn milliseconds(time: SystemTime) -> u64 {
@@ -131,7 +129,7 @@ mod tests {
     fn windows_begin_where_they_say_and_old_points_thin_out() {
         let mut history = History::new(UNIX_EPOCH);
         let point = |second: u64| Point {
-            time: second * 1000,
+            uptime: Duration::from_secs(second),
             requests: second * 2,
             origin_requests: second,
             ..Point::default()

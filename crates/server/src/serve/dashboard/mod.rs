@@ -29,7 +29,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use super::body::Body;
 use super::purge::Feed;
 use super::reload::Reloader;
-use history::History;
+use history::{History, Point};
 pub(crate) use page::Page;
 use sample::{Sample, Slow};
 
@@ -85,9 +85,7 @@ pub(crate) enum Full {
 
 impl Dashboard {
     pub(crate) fn new(reloader: Arc<Reloader>, cache: Cache) -> Self {
-        let shared = reloader.shared();
-        shared.metrics.note_missed();
-        let history = History::new(shared.metrics.started);
+        let history = History::new(reloader.shared().metrics.started);
         let state = State { history, viewers: Vec::new(), last: None, has_ended: false };
         Self { reloader, cache, state: Mutex::new(state), joined: Notify::new() }
     }
@@ -144,17 +142,21 @@ impl Dashboard {
 
     async fn sample(&self) {
         let (mut aged, mut purge) = (Instant::now(), 0);
+        // Kept over purges, however many there are.
+        let mut next = Instant::now() + EVERY_UNSEEN;
         // Not the configuration, which a reload replaces.
         let metrics = Arc::clone(&self.reloader.shared().metrics);
         let feed = &metrics.purges;
         loop {
-            let every = if self.lock().viewers.is_empty() { EVERY_UNSEEN } else { EVERY };
             tokio::select! {
-                () = tokio::time::sleep(every) => self.tick(feed).await,
+                () = tokio::time::sleep_until(next.into()) => {
+                    next = Instant::now() + self.tick(feed).await;
+                }
                 () = self.joined.notified() => {
                     if let Some(sample) = self.look().await {
                         self.introduce(&sample, feed);
                     }
+                    next = next.min(Instant::now() + EVERY);
                 }
                 () = feed.news.notified() => {}
             }
@@ -166,12 +168,20 @@ impl Dashboard {
         }
     }
 
-    /// Looks, and tells all viewers.
-    async fn tick(&self, feed: &Feed) {
-        let Some(sample) = self.look().await else { return };
+    /// Looks, and tells all viewers. Returns the time until the next look.
+    async fn tick(&self, feed: &Feed) -> Duration {
+        if self.lock().viewers.is_empty() {
+            // The history needs no more.
+            let metrics = &self.reloader.shared().metrics;
+            let point = Point::now(metrics, &metrics.totals());
+            self.lock().history.push(point);
+            return EVERY_UNSEEN;
+        }
+        let Some(sample) = self.look().await else { return EVERY };
         self.introduce(&sample, feed);
         let event = event("sample", &*sample);
         self.lock().viewers.retain(|viewer| viewer.events.try_send(event.clone()).is_ok());
+        EVERY
     }
 
     /// Tells new viewers what was before them.

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY};
 use http::header::{X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use super::sample::Sample;
 use super::{Dashboard, Full};
 use crate::serve::body::Body;
+use crate::serve::metrics::NO_SITE;
 use crate::serve::outcome::Verdict;
 use crate::serve::reply;
 use crate::units::size;
@@ -76,10 +77,7 @@ impl Dashboard {
     /// # Errors
     /// [`Full`].
     pub(crate) fn events(&self) -> Result<Response<Body>, Full> {
-        let mut response = response("text/event-stream", self.join()?);
-        // For nginx, which would hold the events back.
-        response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-        Ok(response)
+        Ok(reply::stream(reply::EVENTS, self.join()?))
     }
 }
 
@@ -108,7 +106,10 @@ fn table(sample: &Sample) -> String {
     let mut text = String::from(
         "<table><caption>Spared</caption><thead><tr><th>time<th>requests<th>spared<th>of bytes</thead><tbody>",
     );
-    let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+    // 100 % only if it is so.
+    let share = |share: Option<f64>| {
+        share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", (share * 1000.0).floor() / 10.0))
+    };
     let windows = &sample.windows;
     for (name, window) in
         [("last minute", &windows.minute), ("last hour", &windows.hour), ("since the start", &windows.start)]
@@ -124,9 +125,10 @@ fn table(sample: &Sample) -> String {
     }
     text.push_str("<th>bytes<th>errors</thead><tbody>");
     for site in &sample.sites {
-        let spared =
-            (site.requests > 0 && &*site.name != "-").then(|| site.spared_requests as f64 / site.requests as f64);
-        let _ = write!(text, "<tr><th>{}<td>{}<td>{}", escaped(&site.name), site.requests, share(spared));
+        let is_site = &*site.name != NO_SITE;
+        let spared = (site.requests > 0 && is_site).then(|| site.spared_requests as f64 / site.requests as f64);
+        let name = if is_site { escaped(&site.name) } else { "of no site".to_owned() };
+        let _ = write!(text, "<tr><th>{name}<td>{}<td>{}", site.requests, share(spared));
         for count in site.verdicts {
             let _ = write!(text, "<td>{count}");
         }

@@ -1,6 +1,6 @@
 //! What the page shows of one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -122,13 +122,14 @@ impl Sample {
     /// This may wait for locks.
     pub(super) fn of(shared: &Shared, cache: &Cache, slow: Arc<Slow>) -> Self {
         let metrics = &shared.metrics;
-        let (now, totals) = (SystemTime::now(), metrics.totals());
-        let point = Point::of(&totals, now);
+        let totals = metrics.totals();
+        let point = Point::now(metrics, &totals);
         let Totals { sites, origins, failures, remembered, .. } = totals;
-        let asked_of = |site: &str| -> u64 {
-            let of_site = origins.iter().filter(|origin| &*origin.site == site);
-            of_site.map(OriginTotals::first_requests).sum::<i64>().max(0) as u64
-        };
+        let mut asked: HashMap<&str, i64> = HashMap::new();
+        for origin in &origins {
+            *asked.entry(&origin.site).or_default() += origin.first_requests();
+        }
+        let asked_of = |site: &str| asked.get(site).map_or(0, |asked| (*asked).max(0) as u64);
         let mut sites: Vec<_> = sites
             .into_iter()
             .map(|site| {
@@ -152,7 +153,7 @@ impl Sample {
             version: env!("CARGO_PKG_VERSION"),
             process: std::process::id(),
             time: point.time,
-            uptime_seconds: now.duration_since(metrics.started).unwrap_or_default().as_secs(),
+            uptime_seconds: point.uptime.as_secs(),
             windows: Windows::default(),
             verdicts: point.verdicts,
             sites,

@@ -53,11 +53,11 @@ impl Window {
         let (requests, origin_requests) = (more(|point| point.requests), more(|point| point.origin_requests));
         let (bytes, origin_bytes) = (more(|point| point.bytes), more(|point| point.origin_bytes));
         Self {
-            seconds: now.time.saturating_sub(before.time) as f64 / 1e3,
+            seconds: now.uptime.saturating_sub(before.uptime).as_secs_f64(),
             verdicts,
             requests,
             origin_requests,
-            // Health checks and refreshes may ask more than clients do.
+            // Refreshes may ask more than clients do.
             spared_requests: requests.saturating_sub(origin_requests),
             bytes,
             origin_bytes,

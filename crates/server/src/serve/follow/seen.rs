@@ -14,12 +14,9 @@ use serde::Serialize;
 use super::Followers;
 use crate::key::Scheme;
 use crate::serve::date::push_rfc3339;
-use crate::serve::outcome::{Outcome, Verdict};
+use crate::serve::outcome::{CLIENT_GONE, Outcome, Verdict};
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::unix_client::shown;
-
-/// The status of a request whose client closed before the response, as in the access log.
-const CLIENT_GONE: u16 = 499;
 
 /// What a line says of a request.
 #[derive(Clone, Copy)]

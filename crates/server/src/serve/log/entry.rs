@@ -16,11 +16,9 @@ use super::form::{Form, Part, Phase};
 use super::logged_request::LoggedRequest;
 use crate::config::log_format::Variable;
 use crate::serve::date;
-use crate::serve::outcome::{Outcome, Verdict};
+use crate::serve::outcome::{CLIENT_GONE, Outcome, Verdict};
 use crate::serve::unix_client::shown;
 
-/// The status of a request whose client closed before the response, as in nginx.
-const CLIENT_GONE: u16 = 499;
 /// Most lines need at most this many bytes.
 const LINE_BYTES: usize = 384;
 /// The length of a value that is absent.

@@ -12,14 +12,11 @@ use http_body::Body;
 use super::{Asked, NO_SITE, ThreadCounters};
 use crate::key::Scheme;
 use crate::serve::follow::{Followers, Seen, SeenRequest};
-use crate::serve::outcome::{Outcome, Verdict};
+use crate::serve::outcome::{CLIENT_GONE, Outcome, Verdict};
 use crate::serve::proxy::fast_path::FastHit;
 use crate::serve::sample::Candidate;
 use crate::serve::shared::Shared;
 use crate::sites::Site;
-
-/// The status of a request whose client closed before the response, as in the access log.
-const CLIENT_GONE: u16 = 499;
 
 /// The statuses that are counted by themselves. Others count as `1xx` to `5xx`, so that no origin can make endless series.
 const STATUSES: [u16; 37] = [
@@ -125,9 +122,8 @@ pub(crate) struct Counters {
     /// In the same order.
     labels: Vec<(Arc<str>, Arc<Site>)>,
     followers: Arc<Followers>,
-    /// Whether anybody can ask for the sample.
-    is_sampled: bool,
-    notes_missed: bool,
+    /// Whether anybody can ask for the sample and for the addresses that miss.
+    has_admin: bool,
 }
 
 /// A request without a response so far. If it is dropped before it has one, its client is gone.
@@ -336,10 +332,9 @@ impl Counters {
         let named = shared.sites.iter().map(|shared| (shared.site.label().into(), Arc::clone(&shared.site)));
         let labels: Vec<(Arc<str>, Arc<Site>)> = named.collect();
         let sites = labels.iter().map(|(label, _)| thread.site(label)).collect();
-        let (followers, is_sampled) = (Arc::clone(&shared.metrics.followers), shared.config.server.admin.is_some());
-        let notes_missed = shared.metrics.notes_missed.load(Ordering::Relaxed);
+        let (followers, has_admin) = (Arc::clone(&shared.metrics.followers), shared.config.server.admin.is_some());
         let none = thread.site(NO_SITE);
-        Self { thread, sites, none, labels, followers, is_sampled, notes_missed }
+        Self { thread, sites, none, labels, followers, has_admin }
     }
 
     /// The counters of the site of this number.
@@ -354,7 +349,7 @@ impl Counters {
         let seen = followers.are_there().then(|| Seen::new(followers, request, client, started));
         let is_read = matches!(request.method, "GET" | "HEAD");
         let sampled = if is_read { self.sampled(request) } else { None };
-        let is_for_advice = is_read && self.is_sampled;
+        let is_for_advice = is_read && self.has_admin;
         Unanswered { counters: self, started, site: None, is_answered: false, seen, sampled, is_for_advice }
     }
 
@@ -367,7 +362,7 @@ impl Counters {
         FastAnswer { status, time, length, sent }: FastAnswer,
     ) -> CountedHit<'_> {
         let (counters, request) = (self.site(site), request());
-        if let Some((label, site)) = site.and_then(|site| self.labels.get(site)).filter(|_| self.is_sampled) {
+        if let Some((label, site)) = site.and_then(|site| self.labels.get(site)).filter(|_| self.has_admin) {
             self.thread.sample.count();
             if let Some(candidate) = self.sampled(request) {
                 self.thread.sample.hit(&candidate, (label, &site.key), length, time);
@@ -389,7 +384,7 @@ impl Counters {
     /// The request, if it is in the sample.
     #[inline]
     fn sampled(&self, request: SeenRequest<'_>) -> Option<Candidate> {
-        let unit = self.is_sampled.then(|| self.thread.sample.sampled(request.host, request.target))??;
+        let unit = self.has_admin.then(|| self.thread.sample.sampled(request.host, request.target))??;
         Some(Candidate::new(unit, request.host, request.target))
     }
 
@@ -401,12 +396,13 @@ impl Counters {
 
     /// The address of a request, if it is to be noted in case that it misses.
     pub(crate) fn asked<B>(&self, request: &Request<B>, scheme: Scheme) -> Option<Asked> {
-        self.notes_missed.then(|| Asked::of(request, scheme))
+        self.has_admin.then(|| Asked::of(request, scheme))
     }
 
     /// Notes an address for which an origin was asked, if the outcome says so.
     pub(crate) fn note_missed(&self, asked: Option<&Asked>, outcome: &Outcome<'_>) {
-        let has_missed = matches!(outcome.verdict, Verdict::Miss | Verdict::Pass | Verdict::Error);
+        let has_missed =
+            matches!(outcome.verdict, Verdict::Miss | Verdict::Pass | Verdict::Revalidated | Verdict::Error);
         if let Some(asked) = asked.filter(|_| has_missed && !outcome.is_collapsed) {
             self.thread.missed.count(asked);
         }

@@ -30,9 +30,8 @@ mod totals;
 mod volume;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::{Handle, RuntimeMetrics};
 
@@ -52,7 +51,7 @@ pub(crate) use totals::{OriginTotals, Times, Totals, quantile};
 use super::purge::Feed;
 
 /// The label of requests that belong to no site. No site has this label, because it is no host.
-const NO_SITE: &str = "-";
+pub(crate) const NO_SITE: &str = "-";
 
 /// The label of a site, and the address of its origin.
 type OriginLabels = (Box<str>, Box<str>);
@@ -60,6 +59,8 @@ type OriginLabels = (Box<str>, Box<str>);
 /// All counters of a server. Every configuration of it has the same ones.
 pub(crate) struct Metrics {
     pub(crate) started: SystemTime,
+    /// The same time by a clock that nobody sets.
+    pub(crate) begun: Instant,
     threads: Mutex<Vec<Arc<ThreadCounters>>>,
     /// Those of each origin, by the label of the site and the address.
     origins: Mutex<BTreeMap<OriginLabels, Arc<OriginCounters>>>,
@@ -69,8 +70,6 @@ pub(crate) struct Metrics {
     pub(crate) scrubs: Scrubs,
     /// The last purges.
     pub(crate) purges: Feed,
-    /// Whether workers note which addresses miss: only if the server has an administration, which shows them.
-    notes_missed: AtomicBool,
     /// Counts the connections of clients, once the server accepts any.
     connections: OnceLock<Box<dyn Fn() -> ConnectionFigures + Send + Sync>>,
 }
@@ -104,8 +103,9 @@ pub(crate) struct ThreadCounters {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let (threads, origins, followers, scrubs, purges, notes_missed, connections) = Default::default();
-        Self { started: SystemTime::now(), threads, origins, followers, scrubs, purges, notes_missed, connections }
+        let (threads, origins, followers, scrubs, purges, connections) = Default::default();
+        let (started, begun) = (SystemTime::now(), Instant::now());
+        Self { started, begun, threads, origins, followers, scrubs, purges, connections }
     }
 }
 
@@ -136,11 +136,6 @@ impl Metrics {
     pub(crate) fn sample(&self) -> Snapshot {
         let threads = lock(&self.threads).clone();
         Snapshot::of(threads.iter().map(|thread| &thread.sample))
-    }
-
-    /// From now on, workers with new counters note which addresses miss.
-    pub(crate) fn note_missed(&self) {
-        self.notes_missed.store(true, Ordering::Relaxed);
     }
 
     /// The addresses that missed most, as far as they were noted.

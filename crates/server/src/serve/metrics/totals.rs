@@ -18,7 +18,7 @@ pub(crate) struct Totals {
     pub(crate) origins: Vec<OriginTotals>,
     /// Responses with a status from 400 on, by the status.
     pub(crate) failures: BTreeMap<String, u64>,
-    /// Times of hits and stale hits, and of misses and passes, until the first byte.
+    /// Times of hits and stale hits, and of responses for which an origin was asked, until the first byte.
     pub(crate) hit_times: Times,
     pub(crate) miss_times: Times,
     /// Times of origins until their first byte.

@@ -102,7 +102,9 @@ impl Origins {
             };
             let Some(next) = next else { return Err(reason.unwrap_or(ProxyError::Broken)) };
             origin = self.choose(Some(origin));
-            self.site.counters[origin].load().repeated();
+            if !is_refused {
+                self.site.counters[origin].load().repeated();
+            }
             again = next.again();
             origin_request = next;
         }

@@ -94,7 +94,7 @@ function tiles(sample, before) {
 }
 
 function latency(window) {
-  const rows = [["hits", "hit", window.hits], ["misses and passes", "miss", window.misses], ["origins", "revalidated", window.origins]];
+  const rows = [["hits", "hit", window.hits], ["from origins", "miss", window.misses], ["origins", "revalidated", window.origins]];
   fill("latency", rows, () => rows.map(([name, colour, of]) => element("tr", {},
     element("th", { scope: "row" }, name, element("small", {}, count(of.count))),
     ...[0, 1, 2].map((number) => element("td", { class: "number" }, time(of.quantiles[number]))),
