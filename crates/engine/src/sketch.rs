@@ -123,10 +123,11 @@ impl<'a> Line<'a> {
                 break;
             }
             self.set(hand + 1, old.halved());
-            hand = (hand + 1) % cells;
+            hand = if hand + 1 == cells { 0 } else { hand + 1 };
         }
         self.set(hand + 1, cell);
-        self.set(0, Cell(((hand + 1) % cells) as u16));
+        // `hand` is checked when it is read.
+        self.set(0, Cell(hand as u16 + 1));
     }
 }
 

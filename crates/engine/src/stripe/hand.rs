@@ -98,7 +98,7 @@ impl<'a> Stripe<'a> {
     /// Makes `bytes` contiguous bytes free at the head of a ring, and returns their virtual offset.
     ///
     /// # Errors
-    /// `Pinned` if readers hold too much; nothing was evicted then. Also if a newcomer has lost.
+    /// `Pinned` if readers hold too much; nothing was evicted then. Also if a newcomer has lost; others may have been evicted then.
     pub(crate) fn make_room(&mut self, id: RingId, bytes: u64, work: &mut Work) -> Result<u64> {
         self.tile_a_little();
         self.finish_reset(id)?;
@@ -368,8 +368,9 @@ impl<'a> Stripe<'a> {
         if kept {
             return Step::Free;
         }
-        // If it would fit, this put has copied enough, and a skip would give up more room than the entry takes.
-        if hot && work.stayed < ring.size && ring.free() < seen.bytes {
+        // If it would fit, this put has copied enough, and a skip would give up more room than the entry takes. A newcomer that
+        // has lost evicts nothing that is hot.
+        if hot && (work.has_lost() || work.stayed < ring.size && ring.free() < seen.bytes) {
             return Step::Stays(slot);
         }
         let memory = match ring.id {

@@ -161,8 +161,10 @@ impl<'a> Stripe<'a> {
         let Some(requests) = sketch::requests(self.volume, place) else {
             return if self.is_remembered(place) { Memory::Ghost } else { Memory::Nothing };
         };
-        let requests = if requests == 0 { u64::from(self.is_remembered(place)) } else { requests };
-        if policy::is_wanted(requests, bytes, self.mean_entry_bytes()) { Memory::Requests } else { Memory::Nothing }
+        let is_wanted = policy::is_wanted(requests.max(1), bytes, self.mean_entry_bytes());
+        // A ghost counts as one request.
+        let is_known = is_wanted && (requests > 0 || self.is_remembered(place));
+        if is_known { Memory::Requests } else { Memory::Nothing }
     }
 
     /// Whether a ghost remembers the key of `place`.
