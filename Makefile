@@ -34,7 +34,7 @@ export EYEWALL_TRACES
 endif
 
 # The groups of scripts/packages that `make test`, `make soak` and `make cache-tests` use. `make packages ARGS=bench` adds the benchmark's.
-PACKAGES := build fleet soak c perl perl-tests php python cache-tests reference sites
+PACKAGES := build fleet soak c perl perl-tests php python cache-tests reference sites deb
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # The fuzz targets are a workspace of their own.
@@ -134,6 +134,14 @@ header: ## generate eyewall.h from the sources of the C library
 install: ## build the program and the C library, and install them below PREFIX (after DESTDIR); PREFIX=/usr/local
 	@scripts/install "$(PREFIX)"
 
+.PHONY: deb
+deb: ## build the Debian packages into target/deb, and check them by lintian
+	@scripts/deb "$(TARGET_DIR)/deb"
+
+.PHONY: deb-test
+deb-test: deb ## as root: build the Debian packages, and install, use, upgrade, remove and purge them in an empty system
+	@scripts/deb-test "$(TARGET_DIR)/deb"
+
 .PHONY: reference
 reference: ## build the reference of each language's interface, by the language's own tool, into target/reference
 	@scripts/reference
@@ -171,7 +179,7 @@ test-tower: ## test the layer for tower: its tests, every snippet of its README,
 	@scripts/test-tower $(ARGS)
 
 .PHONY: soak
-soak: ## run the long tests, sanitizers, fuzzers and real sites; PARTS="storms mixed changes attacks metrics fleet asan valgrind fuzz miri sites" selects; MIXED_SECONDS=3600
+soak: ## run the long tests, sanitizers, fuzzers and real sites; PARTS="storms mixed changes attacks metrics fleet asan valgrind fuzz miri sites packages" selects; MIXED_SECONDS=3600
 	@scripts/soak $(PARTS)
 
 .PHONY: cache-tests
