@@ -99,6 +99,7 @@ mod attach;
 mod cache;
 mod claim;
 mod details;
+mod displacement;
 mod error;
 mod extents;
 mod failure;

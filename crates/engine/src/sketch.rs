@@ -60,7 +60,19 @@ pub(crate) fn answer(volume: &Volume, place: &Place) {
     }
 }
 
-/// How often the key was asked for and then put, as far as the sketch remembers. `None` in a volume without a sketch.
+/// Counts a request for the key, whose value isn't put.
+pub(crate) fn note(volume: &Volume, place: &Place) {
+    let Some(line) = Line::of(volume, place) else { return };
+    match line.find(place) {
+        Some(number) => {
+            let cell = line.cell(number);
+            line.set(number, Cell::new(cell.tag(), (cell.requests() + 1).min(REQUESTS_MAX)));
+        }
+        None => line.add(Cell::new(place.sketch_tag(), 1)),
+    }
+}
+
+/// How often the key was asked for and then put or noted, as far as the sketch remembers. `None` in a volume without a sketch.
 pub(crate) fn requests(volume: &Volume, place: &Place) -> Option<u64> {
     let line = Line::of(volume, place)?;
     Some(line.find(place).map_or(0, |number| line.cell(number).requests()))

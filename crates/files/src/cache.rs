@@ -50,6 +50,9 @@ pub struct FileCacheOptions {
 
 impl FileCacheOptions {
     /// The defaults: files up to a quarter of the volume are kept, and changes are noticed at once.
+    ///
+    /// A file that takes more than 1/32 of the volume is kept at its second request, once half of the volume has been written. An
+    /// admission doesn't change that ([`Cache::displaces_much`]).
     pub fn new() -> Self {
         Self {
             min_bytes: 0,
@@ -260,7 +263,7 @@ impl FileCache {
         let path = std::path::absolute(path)?;
         self.remove(&path).map_err(io::Error::other)?;
         let file = self.file(self.look(&path)?, &path)?;
-        for piece in file.content() {
+        for piece in file.content_to_keep() {
             piece?;
         }
         Ok(file.is_cached())

@@ -91,7 +91,7 @@ pub enum Source {
     /// The file, which is now in the volume.
     Stored,
     /// Only the file, for this reason: `head` (nothing to be sent), `sendfile`, `just-changed`, `too-small`, `too-large`,
-    /// `not-admitted`, `read-only`, `volume-failed`; or `not-stored` if the volume couldn't take it.
+    /// `not-admitted`, `asked-once` (it would displace much of the volume, and is kept at the next request), `read-only`, `volume-failed`; or `not-stored` if the volume couldn't take it.
     File(&'static str),
 }
 
@@ -162,9 +162,19 @@ impl CachedFile {
     /// Its content without a coding, for callers that may block:
     /// `file.content().collect::<Result<Vec<_>, _>>()`. It counts as a request.
     pub fn content(&self) -> Body {
+        self.content_unless(self.store.why_not(&self.plain().representation))
+    }
+
+    /// The same. It is kept even if it displaces much.
+    pub(crate) fn content_to_keep(&self) -> Body {
+        self.content_unless(self.store.why_never(&self.plain().representation))
+    }
+
+    fn content_unless(&self, why_not: Option<&'static str>) -> Body {
         let opened = self.plain();
         let number_of_bytes = opened.representation.version.bytes;
-        let is_kept = self.store.why_not(&opened.representation).is_none();
+        let is_kept = why_not.is_none();
+        self.store.note_request(&opened.representation, why_not);
         let loaded = self.store.find(&opened.representation, 0).ok().flatten();
         self.count(&opened.representation, loaded.is_some());
         let segments = vec![Segment::Bytes(0..number_of_bytes)];
@@ -240,6 +250,7 @@ impl CachedFile {
             _ => self.load(opened, number, why_not.is_none()).await?,
         };
         self.count(&opened.representation, from == From::Volume);
+        self.store.note_request(&opened.representation, why_not);
         let source = match from {
             From::Volume => Source::Volume,
             From::Stored => Source::Stored,
@@ -270,6 +281,7 @@ impl CachedFile {
             None => Source::File(why_not.unwrap_or("not-stored")),
         };
         self.count(&opened.representation, source == Source::Volume);
+        self.store.note_request(&opened.representation, why_not);
         self.with_body(opened, head, why_not.is_none(), found.map(|bytes| (number, bytes)), source)
     }
 

@@ -23,6 +23,9 @@ const WAIT: Duration = Duration::from_secs(1);
 /// The smallest page of any kernel that Eyewall runs on.
 const PAGE_BYTES: usize = 4096;
 
+/// It would displace much, and this is the first request for it.
+const ASKED_ONCE: &str = "asked-once";
+
 /// A volume, and the files that it may hold.
 pub(crate) struct Store {
     pub(crate) cache: Cache,
@@ -118,8 +121,21 @@ impl Store {
         (0..count).all(|number| self.has_resident(representation, number))
     }
 
-    /// Why a representation is not kept, as a word for `Cache-Status`.
+    /// Why a representation is not kept at this request, as a word for `Cache-Status`.
     pub(crate) fn why_not(&self, representation: &Representation) -> Option<&'static str> {
+        let displaces_much = || self.cache.displaces_much(&representation.key, representation.version.bytes);
+        self.why_never(representation).or_else(|| displaces_much().then_some(ASKED_ONCE))
+    }
+
+    /// Notes a request for a representation that was not kept, for this reason.
+    pub(crate) fn note_request(&self, representation: &Representation, why_not: Option<&str>) {
+        if why_not == Some(ASKED_ONCE) {
+            self.cache.note_request(&representation.key);
+        }
+    }
+
+    /// The same for a caller who has a good reason to keep it, even if it displaces much.
+    pub(crate) fn why_never(&self, representation: &Representation) -> Option<&'static str> {
         let bytes = representation.version.bytes;
         // This request isn't counted until its result is known.
         let asked = representation.counters.asked() + 1;

@@ -1,4 +1,4 @@
-//! An answer on its way into the volume, and the requests that wait for it.
+//! An answer on its way to clients and, if it is kept, into the volume; and the requests that wait for it.
 
 use std::sync::Arc;
 
@@ -40,6 +40,8 @@ pub(crate) struct Answer {
     pub(crate) address_tag: Option<String>,
     /// Up to which line of the purge log it is right: that of the request that asked for it.
     pub(crate) as_of: Option<AsOf>,
+    /// Whether it is stored. Otherwise, only the requests that wait for it share it.
+    pub(crate) is_kept: bool,
     /// Where the body comes from.
     pub(crate) content: Content,
 }

@@ -42,9 +42,9 @@ pub(crate) struct Fill {
     pub(crate) length: Option<u64>,
     /// The greatest length of the body as one entry.
     pub(crate) whole_bytes_max: u64,
-    /// The greatest length of the body in fragments, if it may be stored so.
+    /// The greatest length of the body in fragments, if it is stored so.
     pub(crate) object_bytes_max: Option<u64>,
-    /// Collects the body to its end even if no reader is left, as long as it may be stored.
+    /// Collects the body to its end even if no reader is left, as long as it may be stored. Not set for an answer that isn't kept.
     pub(crate) is_patient: bool,
     /// Decides by the trailers at the end whether the response is stored.
     pub(crate) takes: fn(&HeaderMap) -> bool,
@@ -115,6 +115,9 @@ impl Fill {
                 Next::End(end) => return ending.0.finish(end),
             }
         }
+        if !self.answer.is_kept {
+            return ending.0.finish(End::Whole);
+        }
         let (bytes, pages) = (incoming.bytes, Arc::clone(&self.pages));
         if self.may_store_inline(bytes) {
             pages.store.write_inline(|| self.store_taken(bytes));
@@ -155,7 +158,7 @@ impl Fill {
     /// Receives the rest of a body that is too large for one entry, as fast as its slowest reader takes it.
     async fn go_on<B: UpstreamBody>(self, mut incoming: Coming<B>) -> End {
         let Self { pages, settings, key, answer, stream, object_bytes_max, mark, leader, .. } = self;
-        let has_trailers = settings.place == Place::Origin;
+        let (has_trailers, may_be_kept) = (settings.place == Place::Origin, answer.is_kept);
         let mut keeping =
             object_bytes_max.map(|most| Keeping::new((Arc::clone(&pages), settings), key.clone(), answer, mark, most));
         for piece in stream.pieces().unwrap_or_default() {
@@ -165,7 +168,7 @@ impl Fill {
         drop(leader);
         stream.flow();
         loop {
-            if keeping.is_none() {
+            if may_be_kept && keeping.is_none() {
                 pages.unstorable.insert(&key);
             }
             let pace = if keeping.is_some() { Pace::OfReaders } else { Pace::WhileRead };

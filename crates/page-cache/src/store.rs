@@ -156,6 +156,15 @@ impl Store {
         self.cache.entry_bytes_max().checked_sub(beside as u64)
     }
 
+    /// Whether a body of this length would displace much for a key that was asked for only once. Notes that request.
+    pub fn is_asked_once(&self, key: &[u8], bytes: u64) -> bool {
+        let is_asked_once = self.cache.displaces_much(key, bytes);
+        if is_asked_once {
+            self.cache.note_request(key);
+        }
+        is_asked_once
+    }
+
     /// The present epoch of the volume's purges, from any process. Ask for it before the upstream is asked: an entry that is stored
     /// later loses to every purge from here on. None: the volume has failed, and stores nothing.
     pub fn epoch(&self) -> Option<Epoch> {

@@ -10,6 +10,7 @@ mod administration;
 mod administration_socket;
 mod admission;
 mod advised;
+mod asked_once;
 mod authorization;
 mod body_cut_short;
 mod broken_volume;

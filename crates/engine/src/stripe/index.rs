@@ -168,7 +168,7 @@ impl<'a> Stripe<'a> {
     }
 
     /// Whether a ghost remembers the key of `place`.
-    fn is_remembered(&self, place: &Place) -> bool {
+    pub(crate) fn is_remembered(&self, place: &Place) -> bool {
         let (stamp, memory) = (self.get(Word::GhostClock), self.ghost_memory());
         let (first, second) = self.lines(place);
         let is_there =

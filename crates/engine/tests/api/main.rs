@@ -14,6 +14,7 @@ mod aba;
 mod copied_volume;
 mod crowded;
 mod details;
+mod displacement;
 mod erase;
 mod flood;
 mod foreign_files;

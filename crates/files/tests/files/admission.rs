@@ -123,3 +123,44 @@ async fn sent_content_is_counted() {
     assert_eq!(ground.files.file_statistics(ground.at("page")), Some(FileStatistics { hits: 2, misses: 1 }));
     assert_eq!(ground.files.file_statistics(ground.at("large")), Some(FileStatistics { hits: 0, misses: 1 }));
 }
+
+#[tokio::test]
+async fn a_file_that_displaces_much_is_kept_at_its_second_request() {
+    let ground = Ground::new();
+    let size = ground.files.cache().size();
+    let large = ground.make("large", bytes(size / 32 + 1));
+    let prepared = ground.make("prepared", bytes(size / 32 + 1));
+    let film = ground.make("film", bytes(size / 8));
+    assert_eq!(get(&ground.make("early", bytes(size / 8)), &[]).await.source, Source::Stored, "there is room");
+    for number in 0..size / 2 / 60_000 {
+        ground.files.cache().put(format!("page {number}"), [7; 60_000]).unwrap();
+    }
+    for file in [&large, &film] {
+        for source in [Source::File("asked-once"), Source::Stored, Source::Volume] {
+            let taken = get(file, &[]).await;
+            assert!(taken.source == source && taken.body == bytes(file.bytes()), "{:?}", taken.source);
+        }
+    }
+    assert_eq!(get(&ground.make("small", bytes(size / 32)), &[]).await.source, Source::Stored);
+    let none = HeaderMap::new();
+    for source in [Source::File("asked-once"), Source::Stored] {
+        prepared.prepare().await.unwrap();
+        assert_eq!(take(prepared.answer_now(Request { method: &Method::GET, fields: &none })).source, source);
+    }
+}
+
+#[test]
+fn who_refreshes_a_file_wants_it_kept() {
+    let ground = Ground::new();
+    let size = ground.files.cache().size();
+    for number in 0..=size / 2 / 60_000 {
+        ground.files.cache().put(format!("page {number}"), [7; 60_000]).unwrap();
+    }
+    for name in ["content", "refreshed"] {
+        ground.make(name, bytes(size / 16));
+    }
+    let file = ground.settled("content");
+    assert!(content(&file) == bytes(size / 16) && !file.is_cached());
+    assert!(content(&file) == bytes(size / 16) && file.is_cached());
+    assert!(ground.files.refresh(ground.at("refreshed")).unwrap());
+}

@@ -10,7 +10,7 @@ use eyewall_http::terms::Terms;
 use http::header::{AGE, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue, Version};
 
-use super::Visit;
+use super::{Visit, storing};
 use crate::answer::{Answer, Content};
 use crate::carried::Carried;
 use crate::compression::form;
@@ -96,14 +96,15 @@ impl<U: Upstream> Visit<U> {
         let freshness = Freshness::of(&answer.terms, now);
         let mut fields = answer.fields.clone();
         freshness.write_age(&mut fields);
-        let status = CacheStatus::forwarded(why).forward_status(answer.status).stored(true).collapsed(true);
+        let status = CacheStatus::forwarded(why).forward_status(answer.status).collapsed(true);
+        let status = storing::told(status, answer, freshness.left);
         match &answer.content {
             Content::Whole(stream) => {
                 let reader = stream.reader()?;
                 if let Some(length) = stream.length().filter(|_| has_length(answer.status)) {
                     fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
                 }
-                self.finish(&mut fields, Version::HTTP_11, &status.ttl(freshness.left));
+                self.finish(&mut fields, Version::HTTP_11, &status);
                 let (exchange, length) = (Exchange { requested: now, received: now }, stream.length());
                 let mut response = self.shared(answer, fields, Some(reader), exchange).await;
                 self.carry(&mut response, || answer.carried(length));

@@ -53,7 +53,8 @@ impl<U: Upstream> Visit<U> {
             self.pages.unstorable.remove(&self.key);
             let forward_status = head.status;
             let head = head_of_whole(&head, fields);
-            let coming = Coming { head, body, storable, entry, length, range, skipped, forward_status };
+            let is_kept = true;
+            let coming = Coming { head, body, storable, entry, length, range, skipped, forward_status, is_kept };
             return Ok(self.store(ask, coming, asked).await);
         }
         if may_be_stored {

@@ -143,6 +143,7 @@ impl<U: Upstream> Visit<U> {
             tags,
             as_of: self.as_of.clone(),
             address_tag: None,
+            is_kept: true,
             content,
         }
     }

@@ -44,7 +44,12 @@ pub(super) struct Coming<B> {
     pub(super) skipped: u64,
     /// The status of the upstream's response.
     pub(super) forward_status: StatusCode,
+    /// Whether it is stored.
+    pub(super) is_kept: bool,
 }
+
+/// The reason why a response isn't stored that would displace much, and was asked for only once.
+const ASKED_ONCE: &str = "asked-once";
 
 impl<U: Upstream> Visit<U> {
     /// Receives the answer of the upstream.
@@ -66,6 +71,7 @@ impl<U: Upstream> Visit<U> {
                 let codings = self.codings(rules.codings, (head.status, &mut head.headers), length);
                 let (told, tagged) = ((head.status, &head.headers), (rules.tags, codings));
                 let entry = self.entry(told, (&storable, length), tagged, asked.exchange);
+                let is_of_other = rules.carried.is_some();
                 match entry {
                     Ok(entry) => {
                         self.pages.unstorable.remove(&self.key);
@@ -73,7 +79,10 @@ impl<U: Upstream> Visit<U> {
                             return self.receive_bare(ask, head, (ttl, entry.tags), asked).await;
                         }
                         let (range, skipped, forward_status) = (None, 0, head.status);
-                        let coming = Coming { head, body, storable, entry, length, range, skipped, forward_status };
+                        let is_kept =
+                            is_of_other || !self.is_asked_once(&ask, &head, (&storable, length), asked.exchange);
+                        let coming =
+                            Coming { head, body, storable, entry, length, range, skipped, forward_status, is_kept };
                         return self.store(ask, coming, asked).await;
                     }
                     Err(why) => why,
@@ -128,7 +137,34 @@ impl<U: Upstream> Visit<U> {
         }
     }
 
-    /// Stores a response while it arrives, and answers with it.
+    /// Whether a response would displace much, and this is the first request for it (docs/decisions/0043). Notes the request. False if
+    /// the cache or the client has an earlier one, or if the request is for a part or comes from another cache.
+    fn is_asked_once(
+        &self,
+        ask: &Ask,
+        head: &response::Parts,
+        (storable, length): (&Storable, Option<u64>),
+        exchange: Exchange,
+    ) -> bool {
+        let Some(bytes) = length.filter(|_| self.settings.place == Place::Gateway && !self.is_for_cache) else {
+            return false;
+        };
+        if ask.stored.is_some()
+            || ask.part.is_some()
+            || self.without_content(head.status, &head.headers, exchange).is_some()
+        {
+            return false;
+        }
+        match pages::variant(storable, &self.parts.headers) {
+            None => self.pages.store.is_asked_once(&self.key, bytes),
+            // The key of a variant that isn't stored isn't known yet.
+            Some(variant) => {
+                self.pages.store.is_asked_once(&[&self.key, &b" "[..], &variant.selecting_key].concat(), bytes)
+            }
+        }
+    }
+
+    /// Stores a response while it arrives, if it is kept, and answers with it.
     pub(super) async fn store(self: &Arc<Self>, ask: Ask, coming: Coming<U::Body>, asked: Asked) -> Reply<U::Body> {
         let Entry { head: entry_head, tags, codings, whole_bytes_max, .. } = &coming.entry;
         let (code, whole_bytes_max) = (coming.head.status, *whole_bytes_max);
@@ -141,11 +177,12 @@ impl<U: Upstream> Visit<U> {
             tags: tags.clone(),
             address_tag: self.address_tag.clone(),
             as_of: self.as_of.clone(),
+            is_kept: coming.is_kept,
             content,
         };
         let is_part = coming.range.is_some();
         let is_fragmented = |length: &u64| is_part || *length > whole_bytes_max && code == StatusCode::OK;
-        let object = coming.length.filter(is_fragmented).and_then(|length| {
+        let object = coming.length.filter(|_| coming.is_kept).filter(is_fragmented).and_then(|length| {
             let layout = self.pages.new_layout(length);
             Object::new(self.key.clone(), layout, &entry_head.fields, asked.exchange.received, tags.clone())
         });
@@ -179,7 +216,8 @@ impl<U: Upstream> Visit<U> {
             leader.answered(&answer);
         }
         // A response that is made on demand, without a known length, may have no end.
-        let is_patient = self.settings.place == Place::Gateway || length.is_some() || is_unread || ask.is_in_background;
+        let is_patient = answer.is_kept
+            && (self.settings.place == Place::Gateway || length.is_some() || is_unread || ask.is_in_background);
         let fill = Fill {
             pages: Arc::clone(&self.pages),
             settings: Arc::clone(&self.settings),
@@ -188,7 +226,7 @@ impl<U: Upstream> Visit<U> {
             stream: Arc::clone(&stream),
             length,
             whole_bytes_max: entry.whole_bytes_max,
-            object_bytes_max: entry.object_bytes_max,
+            object_bytes_max: entry.object_bytes_max.filter(|_| answer.is_kept),
             is_patient,
             takes: |_| true,
             is_new: head.extensions.get::<Giver>().is_none(),
@@ -206,7 +244,7 @@ impl<U: Upstream> Visit<U> {
             return self.failed(&Failure::broken(), status);
         }
         let left = Freshness::of(&storable.terms, self.now()).left;
-        self.finish(&mut head.headers, head.version, &status.stored(true).ttl(left));
+        self.finish(&mut head.headers, head.version, &told(status, &answer, left));
         let extensions = std::mem::take(&mut head.extensions);
         let mut response = self.shared(&answer, head.headers, reader, asked.exchange).await;
         self.carry(&mut response, || answer.carried(length));
@@ -311,6 +349,11 @@ impl<U: Upstream> Visit<U> {
                 .filter(|answer| matches!(answer, answer::Answer::NotModified(..))),
         }
     }
+}
+
+/// The status of a request whose answer arrives.
+pub(super) fn told(status: CacheStatus, answer: &Answer, left: i64) -> CacheStatus {
+    if answer.is_kept { status.stored(true).ttl(left) } else { status.detail(ASKED_ONCE) }
 }
 
 /// The length of a body, if it is known. A response without content has length zero, even if it gives none.

@@ -39,6 +39,8 @@ pub(super) fn classes(snapshot: &Snapshot) -> Vec<Class> {
                 "uri-miss" | "miss" => Class::Plain,
                 _ => Class::Forced,
             },
+            // It would have been stored with more room, and is at its next request.
+            Verdict::Pass if snapshot.name(record.reason) == "asked-once" => Class::Plain,
             Verdict::Pass | Verdict::Error | Verdict::None => Class::NotStored,
         };
         if record.verdict == Verdict::Miss {
