@@ -20,6 +20,10 @@ const LOOK_EVERY: u32 = 256;
 /// How much of a large entry is read in, or made room for, at once. The rest waits page by page, without the stripe's
 /// lock.
 pub(crate) const AHEAD_BYTES_MAX: u64 = 1 << 20;
+/// An entry of this size or more is read in before it is verified.
+const VERIFIED_BYTES_MIN: u64 = 16 << 10;
+/// The pages of a room of this size or more are made before it is filled.
+const ROOM_BYTES_MIN: usize = 256 << 10;
 /// The waits of a thread that hasn't checked yet: more than any count.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -90,6 +94,28 @@ pub(crate) fn renew(volume: &Volume, from: usize, to: usize, end: usize) {
     let _ = door.write_zeros(start as u64, end as u64);
 }
 
+/// Makes the pages of a room that aren't in memory, before its owner fills the bytes between `from` and `to`, which are all the
+/// owner's. A write makes them in larger folios than faults, which in a map for random access make each page alone and reserve its
+/// block alone. Called without the lock of the stripe.
+pub(crate) fn make_room(volume: &Volume, from: usize, to: usize) {
+    let start = from.next_multiple_of(PAGE_BYTES);
+    let end = to / PAGE_BYTES * PAGE_BYTES;
+    if end < start + ROOM_BYTES_MIN || !volume.region.is_stored() {
+        return;
+    }
+    let Some(door) = volume.membership.door() else { return };
+    let mut next = start;
+    while next < end {
+        let at = next;
+        next = (at + 1).next_multiple_of(ROOM_BYTES_MIN).min(end);
+        let bytes = next - at;
+        // If the write fails, the owner meets the faults.
+        if !volume.region.is_resident(at, bytes).unwrap_or(true) && door.write_zeros(at as u64, next as u64).is_ok() {
+            volume.region.map_for_writing(at, bytes);
+        }
+    }
+}
+
 /// Starts to read a typical entry, before the record at an offset is looked at. `room` is the number of bytes to the
 /// end of its ring.
 #[cold]
@@ -105,6 +131,14 @@ pub(crate) fn will_need(volume: &Volume, offset: usize, bytes: usize) {
     if !volume.region.is_resident(offset, bytes).unwrap_or(false) {
         WATCH.with(|watch| watch.missed.set(true));
         volume.region.will_need(offset, bytes);
+    }
+}
+
+/// Starts to read a record that is about to be verified, which reads all of it. No look-up of this attachment has done that, so nothing is
+/// known of where it is.
+pub(crate) fn before_verifying(volume: &Volume, record: Record<'_>, lengths: Lengths) {
+    if lengths.record_bytes() >= VERIFIED_BYTES_MIN && volume.region.is_stored() {
+        will_need(volume, record.offset, lengths.record_bytes() as usize);
     }
 }
 

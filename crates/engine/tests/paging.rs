@@ -5,11 +5,16 @@
 
 mod common;
 
+use std::io::Write as _;
+
 use common::{disk_folder, drop_pages, fork, value, version_of};
-use eyewall::{Cache, Options};
+use eyewall::{Cache, Options, PutOptions};
 
 const SIZE: u64 = 16 << 20;
 const ENTRIES: u32 = 2000;
+/// Values of so many bytes, and so many of them: more than the volume has room for.
+const LARGE_BYTES: usize = 600_000;
+const LARGE: u32 = 40;
 
 /// Most have several pages, and some more than what is read ahead.
 fn bytes_of(number: u32) -> usize {
@@ -57,8 +62,52 @@ fn a_process_that_may_not_write_long_files_still_puts() {
         let cache = Cache::open(&path).unwrap();
         (0..ENTRIES).for_each(|number| put(&cache, number, 0));
         assert!(check(&cache, 0) > 0);
+        put_large(&cache, 0, 0);
     })
     .finish();
+}
+
+/// Stores a value whose pages are made before it is written, at once or piece by piece, and a small one behind it.
+fn put_large(cache: &Cache, number: u32, version: u32) {
+    let bytes = value(&key(number), version, LARGE_BYTES + number as usize);
+    if number.is_multiple_of(2) {
+        cache.put(key(number), &bytes).unwrap();
+    } else {
+        let mut writer = cache.writer(key(number), &PutOptions::new(), Some(bytes.len() as u64)).unwrap();
+        bytes.chunks(70_000).for_each(|piece| writer.write_all(piece).unwrap());
+        writer.commit().unwrap();
+    }
+    put(cache, ENTRIES + number, version);
+}
+
+#[test]
+fn the_pages_of_large_values_are_made_without_a_change_to_their_neighbours() {
+    for erases in [false, true] {
+        let folder = disk_folder();
+        let path = folder.path().join("volume");
+        let options = Options::new().size(SIZE).secure_erase(erases);
+        // In a new volume, over pages that are in memory, and over such that aren't.
+        for version in 0..4 {
+            let cache = options.open(&path).unwrap();
+            (0..LARGE).for_each(|number| put_large(&cache, number, version));
+            let mut found = 0;
+            for number in 0..LARGE {
+                for (key, bytes) in
+                    [(key(number), LARGE_BYTES + number as usize), (key(ENTRIES + number), bytes_of(ENTRIES + number))]
+                {
+                    let Some(hit) = cache.get(key).unwrap() else { continue };
+                    assert_eq!((hit.len(), version_of(&key, &hit)), (bytes, version), "{number}");
+                    found += 1;
+                }
+            }
+            assert!(found > LARGE / 4, "{found}");
+            assert!(cache.verify().unwrap().problems.is_empty());
+            drop(cache);
+            if version > 0 {
+                drop_pages(&path);
+            }
+        }
+    }
 }
 
 #[test]

@@ -16,6 +16,8 @@ use crate::sigbus::{self, Watch};
 
 /// What one entry in the middle level of a page table maps (x86-64, and aarch64 with 4 KiB pages).
 const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// How much of a region is populated by one call.
+const WINDOW_BYTES: usize = 8 << 20;
 
 /// A span of bytes that other processes may map too.
 ///
@@ -329,11 +331,13 @@ impl Region {
         // speed.
         // SAFETY: the span is our own mapping, and collapsing changes neither contents nor addresses.
         let _ = unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, libc::MADV_COLLAPSE) };
-        // Reads in large pieces, not page by page. Has no effect unless the region is a file on a disk.
-        // SAFETY: as above.
-        let _ = unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.bytes, Advice::WillNeed) };
-        // SAFETY: as above.
-        unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.bytes, Advice::LinuxPopulateRead)? };
+        // Reads in large pieces, not page by page, and one window ahead: more could be gone again before it is mapped.
+        for at in (0..self.bytes).step_by(WINDOW_BYTES) {
+            let bytes = (self.bytes - at).min(WINDOW_BYTES);
+            self.will_need(at, (self.bytes - at).min(2 * WINDOW_BYTES));
+            // SAFETY: as above.
+            unsafe { rustix::mm::madvise(self.pointer(at, bytes).cast(), bytes, Advice::LinuxPopulateRead)? };
+        }
         Ok(())
     }
 

@@ -10,6 +10,9 @@ use crate::region::Region;
 
 /// How many pages one system call asks about.
 const PAGES: usize = 256;
+/// How much is asked for by one call. For one, the kernel reads at most as much as it reads ahead of a file: 128 KiB unless an
+/// administrator has changed that.
+const PIECE_BYTES: usize = 128 << 10;
 
 impl Region {
     /// Whether all pages of `offset..offset + bytes` are in memory. Makes one system call for each 256 pages, and
@@ -74,8 +77,12 @@ impl Region {
     /// If the bytes lie outside the region, which is a bug of the caller.
     pub fn will_need(&self, offset: usize, bytes: usize) {
         let Some((start, bytes)) = self.pages_of(offset, bytes) else { return };
-        // SAFETY: the span is our own mapping, and the request changes no byte.
-        let _ = unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::WillNeed) };
+        for at in (0..bytes).step_by(PIECE_BYTES) {
+            // SAFETY: the span is our own mapping, and the request changes no byte.
+            let _ = unsafe {
+                rustix::mm::madvise(start.wrapping_add(at).cast(), (bytes - at).min(PIECE_BYTES), Advice::WillNeed)
+            };
+        }
     }
 
     /// Tells the kernel that the pages of `offset..offset + bytes` are used again and again. It then keeps those that

@@ -27,6 +27,7 @@ use crate::format::UNIT_BYTES;
 use crate::format::hash::Place;
 use crate::format::record::{Flags, HEADER_BYTES, Head, Header, Lengths};
 use crate::format::times::Times;
+use crate::paging;
 use crate::protocol::{self, Progress};
 use crate::put::PutOptions;
 use crate::seam;
@@ -131,6 +132,11 @@ impl Writer {
         seam::kill_point();
         fill.room.store(Volume::pin_word(place.stripe, room.position), Release);
         drop(stripe);
+        if length.is_some() {
+            let record = room.record(volume, &place);
+            let begun = draft.lengths.key + draft.lengths.metadata;
+            paging::make_room(volume, record.body() + begun as usize, record.offset + bytes as usize);
+        }
         Ok(Self {
             volume: shared,
             line,

@@ -51,6 +51,7 @@ use crate::format::layout::{Layout, STRIPE_BYTES};
 use crate::format::record::{Head, Header, Lengths, RECORD_BYTES_MIN, Record};
 use crate::format::{UNIT_BYTES, hash, hash::Place, purges, slot::Slot};
 use crate::lock::{self, Got};
+use crate::paging;
 use crate::purge::{self, Subject, Verdict};
 use crate::seam;
 use crate::volume::Volume;
@@ -423,6 +424,7 @@ pub(crate) unsafe fn verify_entry(
     let header = Header { lengths, ..record.header() };
     let mac = expected_mac(volume, place.stripe, position, place.hash, &header);
     let parts = (lengths.key + lengths.metadata + lengths.value) as usize;
+    paging::before_verifying(volume, record, lengths);
     // SAFETY: the caller keeps the bytes in place, and `entry_at` checked that they lie inside the ring.
     let body = unsafe { volume.region.bytes(record.body(), parts) };
     let genuine = mac == header.mac && hash::checksum(body) == header.checksum;

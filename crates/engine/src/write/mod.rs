@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::format::hash::Place;
 use crate::format::record::{Flags, Head, Record};
 use crate::format::times::Phase;
+use crate::paging;
 use crate::protocol;
 use crate::purge::Verdict;
 use crate::seam;
@@ -163,6 +164,7 @@ fn put_in_two_steps<'a>(
     stripe.advance(ring, at, bytes);
     volume.check_intact()?;
     drop(stripe);
+    paging::make_room(volume, record.body(), record.offset + bytes as usize);
     let checksum = draft.fill(volume, record);
     let stripe = Stripe::lock(volume, place.stripe)?;
     let found = stripe.find(place, draft.key);
