@@ -278,12 +278,26 @@ fn ask_raw(server: &Server, request: &str) {
     stream.read_to_end(&mut Vec::new()).unwrap();
 }
 
-/// The line of a message of syslog.
+/// The line of a message of RFC 5424.
 fn message_of(datagram: &[u8]) -> String {
     let message = std::str::from_utf8(datagram).unwrap();
     let words: Vec<&str> = message.splitn(8, ' ').collect();
     assert_eq!((words[0], words[3], words[5], words[6]), ("<190>1", "eyewall", "access", "-"), "{message}");
     words[7].to_owned()
+}
+
+/// Time and line of a message in the form of syslog(3), of this process.
+fn classic_message_of(datagram: &[u8], process: u32) -> (String, String) {
+    let message = std::str::from_utf8(datagram).unwrap();
+    let (time, rest) = message.strip_prefix("<190>").unwrap_or_else(|| panic!("{message}")).split_at(15);
+    let line = rest.strip_prefix(&format!(" eyewall[{process}]: "));
+    (time.to_owned(), line.unwrap_or_else(|| panic!("{message}")).to_owned())
+}
+
+/// The time of day that a clock five and a half hours before UTC shows.
+fn time_of_day_in_the_east() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    (since.as_secs() + 5 * 3600 + 1800) % 86_400
 }
 
 #[test]
@@ -330,24 +344,39 @@ fn sites_have_logs_and_forms_of_their_own_or_none() {
 }
 
 #[test]
-fn syslog_gets_each_line_over_a_socket_and_over_udp() {
+fn a_socket_of_syslog_gets_the_form_of_its_readers_in_local_time() {
     let folder = Folder::new();
     let socket = folder.0.path().join("log");
     let unix = std::os::unix::net::UnixDatagram::bind(&socket).unwrap();
+    let origin = Origin::counting("Cache-Control: max-age=60");
+    let place = format!("syslog:{}", socket.display());
+    let mut command = eyewall();
+    command.env("TZ", "EAST-5:30").args(["serve", "--listen", "127.0.0.1:0", "--access-log", &place]);
+    let server = Server::spawn(command.args(["--access-log-format", "$request_uri", "--origin", &origin.url()]));
+    let before = time_of_day_in_the_east();
+    server.get("/one");
+    let mut bytes = [0; 4096];
+    let count = unix.recv(&mut bytes).unwrap();
+    let after = time_of_day_in_the_east();
+    let (time, line) = classic_message_of(&bytes[..count], server.child.id());
+    assert_eq!(line, "/one");
+    let parts: Vec<u64> = time[7..].split(':').map(|part| part.parse().unwrap()).collect();
+    let told = parts[0] * 3600 + parts[1] * 60 + parts[2];
+    let is_between = if before <= after { (before..=after).contains(&told) } else { told >= before || told <= after };
+    assert!(is_between, "{time} is not between {before} and {after}");
+}
+
+#[test]
+fn an_address_of_syslog_gets_messages_of_rfc_5424() {
     let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = Server::configured(&format!(
-        "[server]\n[server.access_log]\npath = \"syslog:{}\"\nformat = \"$request_uri\"\n[[site]]\norigins = [\"{url}\"]\n\
-         [[site]]\nhosts = [\"udp\"]\norigins = [\"{url}\"]\n[site.access_log]\npath = \"syslog:{}\"\nformat = \"json\"\n",
-        socket.display(),
+        "[[site]]\norigins = [\"{}\"]\n[site.access_log]\npath = \"syslog:{}\"\nformat = \"json\"\n",
+        origin.url(),
         udp.local_addr().unwrap(),
-        url = origin.url()
     ));
-    server.get("/one");
-    ask_raw(&server, "GET /two HTTP/1.1\r\nHost: udp\r\nConnection: close\r\n\r\n");
+    server.get("/two");
     let mut bytes = [0; 4096];
-    let count = unix.recv(&mut bytes).unwrap();
-    assert_eq!(message_of(&bytes[..count]), "/one");
     let count = udp.recv(&mut bytes).unwrap();
     let object: serde_json::Value = serde_json::from_str(&message_of(&bytes[..count])).unwrap();
     assert_eq!((&object["target"], &object["status"]), (&"/two".into(), &200.into()));

@@ -1,8 +1,11 @@
-//! Times in each format, in UTC.
+//! Times in each format, in UTC except for that of syslog(3).
 
 use std::cell::RefCell;
+use std::fmt::Display;
 use std::io::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use chrono::{DateTime, TimeZone};
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -47,6 +50,15 @@ pub(crate) fn push_rfc3339(line: &mut Vec<u8>, time: SystemTime) {
     });
 }
 
+/// Appends `Nov 22 11:02:06`, the local time of syslog(3).
+pub(crate) fn push_syslog<Zone: TimeZone>(line: &mut Vec<u8>, time: &DateTime<Zone>)
+where
+    Zone::Offset: Display,
+{
+    // Never fails on a vector.
+    let _ = write!(line, "{}", time.format("%b %e %H:%M:%S"));
+}
+
 /// Calls the function with the time in the format of HTTP, which has a fixed length, and the microseconds.
 fn with_text(time: SystemTime, push: impl FnOnce(&str, u32)) {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -61,6 +73,8 @@ fn with_text(time: SystemTime, push: impl FnOnce(&str, u32)) {
 
 #[cfg(test)]
 mod tests {
+    use chrono::FixedOffset;
+
     use super::*;
 
     #[test]
@@ -85,6 +99,16 @@ mod tests {
             push_rfc3339(&mut other, time);
             assert_eq!(String::from_utf8(one).unwrap(), ncsa);
             assert_eq!(String::from_utf8(other).unwrap(), rfc3339);
+        }
+    }
+
+    #[test]
+    fn the_time_of_syslog_is_that_of_a_zone_and_has_one_digit_for_the_first_days_of_a_month() {
+        for (seconds, text) in [(1_795_341_726, "Nov 22 15:32:06"), (1_793_577_600, "Nov  2 05:30:00")] {
+            let zone = FixedOffset::east_opt(5 * 3600 + 1800).unwrap();
+            let mut line = Vec::new();
+            push_syslog(&mut line, &zone.timestamp_opt(seconds, 0).unwrap());
+            assert_eq!(String::from_utf8(line).unwrap(), text);
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Lines as messages of syslog (RFC 5424), one a datagram.
+//! Lines as messages of syslog, one a datagram.
+//!
+//! A Unix socket gets the form that syslog(3) writes, and an address the one of RFC 5424. The programs that read `/dev/log`, such as
+//! journald, know only the first one, and would take the head of the second for a part of the message.
 
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -6,26 +9,29 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use chrono::Local;
+
 use crate::config::access_log::SyslogPlace;
 use crate::serve::date;
 
 /// Facility `local7`, severity `info`: those of nginx.
 const PRIORITY: u8 = 23 * 8 + 6;
+/// The name of the program.
+const TAG: &str = "eyewall";
 /// How long a datagram waits for room. The workers don't wait.
 const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A log of the system.
 pub(super) struct Syslog {
     socket: Socket,
-    /// The part of a message between its time and its text.
-    header: String,
     /// A message on its way.
     message: Vec<u8>,
 }
 
 enum Socket {
     Unix(UnixDatagram, PathBuf),
-    Udp(UdpSocket, SocketAddr),
+    /// With the part of a message between its time and its text.
+    Udp(UdpSocket, SocketAddr, String),
 }
 
 impl Syslog {
@@ -44,14 +50,10 @@ impl Syslog {
                 let any = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
                 let socket = UdpSocket::bind(SocketAddr::new(any, 0))?;
                 socket.set_write_timeout(Some(TIMEOUT))?;
-                Socket::Udp(socket, *address)
+                Socket::Udp(socket, *address, header())
             }
         };
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let is_name = !host.is_empty() && host.len() <= 255 && host.bytes().all(|byte| byte.is_ascii_graphic());
-        let host = if is_name { host } else { "-".to_owned() };
-        let header = format!(" {host} eyewall {} access - ", std::process::id());
-        Ok(Self { socket, header, message: Vec::new() })
+        Ok(Self { socket, message: Vec::new() })
     }
 
     /// Sends whole lines. Returns the number of lines that were not sent, and the error of the last of them.
@@ -73,17 +75,34 @@ impl Syslog {
     }
 
     fn send_one(&mut self, line: &[u8]) -> io::Result<()> {
-        self.message.clear();
-        write!(self.message, "<{PRIORITY}>1 ")?;
-        date::push_rfc3339(&mut self.message, SystemTime::now());
-        self.message.extend_from_slice(self.header.as_bytes());
-        self.message.extend_from_slice(line);
-        match &self.socket {
-            Socket::Unix(socket, path) => socket.send_to(&self.message, path)?,
-            Socket::Udp(socket, address) => socket.send_to(&self.message, address)?,
+        let Self { socket, message } = self;
+        message.clear();
+        write!(message, "<{PRIORITY}>")?;
+        match socket {
+            Socket::Unix(socket, path) => {
+                date::push_syslog(message, &Local::now());
+                write!(message, " {TAG}[{}]: ", std::process::id())?;
+                message.extend_from_slice(line);
+                socket.send_to(message, path)?
+            }
+            Socket::Udp(socket, address, header) => {
+                message.extend_from_slice(b"1 ");
+                date::push_rfc3339(message, SystemTime::now());
+                message.extend_from_slice(header.as_bytes());
+                message.extend_from_slice(line);
+                socket.send_to(message, *address)?
+            }
         };
         Ok(())
     }
+}
+
+/// Host, name, process and kind of message by RFC 5424.
+fn header() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let is_name = !host.is_empty() && host.len() <= 255 && host.bytes().all(|byte| byte.is_ascii_graphic());
+    let host = if is_name { host } else { "-".to_owned() };
+    format!(" {host} {TAG} {} access - ", std::process::id())
 }
 
 #[cfg(test)]
@@ -103,9 +122,23 @@ mod tests {
         for expected in ["three", "four"] {
             let mut bytes = [0; 1000];
             let count = listener.recv(&mut bytes).unwrap();
-            let words: Vec<&str> = str::from_utf8(&bytes[..count]).unwrap().split(' ').collect();
-            assert_eq!((words.len(), words[0], words[3], words[7]), (8, "<190>1", "eyewall", expected));
+            let message = str::from_utf8(&bytes[..count]).unwrap();
+            // `<190>Nov 22 11:02:06 `
+            let (time, rest) = message.split_at(21);
+            assert!(time.starts_with("<190>") && time.ends_with(' '), "{message}");
+            assert_eq!(rest, format!("eyewall[{}]: {expected}", std::process::id()));
         }
+    }
+
+    #[test]
+    fn an_address_gets_messages_of_rfc_5424() {
+        let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut syslog = Syslog::open(&SyslogPlace::Address(listener.local_addr().unwrap())).unwrap();
+        assert_eq!(syslog.send(b"one\n").0, 0);
+        let mut bytes = [0; 1000];
+        let count = listener.recv(&mut bytes).unwrap();
+        let words: Vec<&str> = str::from_utf8(&bytes[..count]).unwrap().split(' ').collect();
+        assert_eq!((words.len(), words[0], words[3], words[7]), (8, "<190>1", "eyewall", "one"));
     }
 
     #[test]
