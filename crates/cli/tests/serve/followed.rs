@@ -1,11 +1,11 @@
 //! `eyewall log` and `GET /requests`: the requests of a running server, as they end.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -15,6 +15,9 @@ use crate::common::client::Reply;
 use crate::common::command::eyewall;
 use crate::common::origin::{Asked, Origin};
 use crate::common::server::Server;
+
+/// The timeout of all waits.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn answer(asked: &Asked) -> (u16, String, Vec<u8>) {
     match asked.target.as_str() {
@@ -40,11 +43,12 @@ fn served(socket: &Socket) -> (Origin, Server) {
 /// Follows the requests. The head of the response has come, so the server has the follower.
 fn follow(socket: &Socket, query: &str, accept: &str) -> BufReader<UnixStream> {
     let mut stream = UnixStream::connect(socket.path()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET /requests?{query} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n").unwrap();
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
-        assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
+        assert!(reader.read_line(&mut head).expect("the head comes in time") > 0, "{head}");
     }
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     reader
@@ -52,9 +56,11 @@ fn follow(socket: &Socket, query: &str, accept: &str) -> BufReader<UnixStream> {
 
 /// The next line of a chunked response that begins so.
 fn next(reader: &mut BufReader<UnixStream>, start: &str) -> Value {
+    let begun = Instant::now();
     loop {
         let mut line = String::new();
-        assert!(reader.read_line(&mut line).unwrap() > 0, "it has ended");
+        assert!(reader.read_line(&mut line).expect("a line comes in time") > 0, "it has ended");
+        assert!(begun.elapsed() < PATIENCE, "other lines come, such as {line}");
         if let Some(rest) = line.strip_prefix(start)
             && rest.starts_with('{')
         {
@@ -95,62 +101,104 @@ fn each_request_is_a_line_with_what_the_access_log_says() {
     assert_eq!(next(&mut events, "data: ")["target"], "/broken", "the filter leaves the others out");
 }
 
+/// `eyewall log`, which is killed at the end of its test.
+struct Log {
+    child: Child,
+    lines: Receiver<String>,
+    errors: Option<JoinHandle<String>>,
+}
+
 /// `eyewall log` with these words.
-fn log(socket: &Socket, words: &[&str]) -> Child {
+fn log(socket: &Socket, words: &[&str]) -> Log {
     let mut command = eyewall();
     command.args(["log", "--server"]).arg(socket.path()).args(words);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (output, mut errors) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let (said, lines) = channel();
+    // Both threads end with the process.
+    thread::spawn(move || BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
+    let errors = thread::spawn(move || {
+        let mut text = String::new();
+        errors.read_to_string(&mut text).map(|_| text).unwrap_or_default()
+    });
+    Log { child, lines, errors: Some(errors) }
+}
+
+impl Log {
+    /// Repeats something until there is a line.
+    fn line_after(&self, repeated: impl Fn()) -> String {
+        let begun = Instant::now();
+        loop {
+            match self.lines.try_recv() {
+                Ok(line) => return line,
+                Err(TryRecvError::Empty) => repeated(),
+                Err(TryRecvError::Disconnected) => panic!("the command has ended"),
+            }
+            assert!(begun.elapsed() < PATIENCE, "no line came");
+        }
+    }
+
+    /// Repeats something until the command ends. Returns its exit code, its other lines, and its errors.
+    fn end_after(mut self, mut repeated: impl FnMut()) -> (Option<i32>, Vec<String>, String) {
+        let begun = Instant::now();
+        let status = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None => repeated(),
+            }
+            assert!(begun.elapsed() < PATIENCE, "the command does not end");
+        };
+        let errors = self.errors.take().map(|errors| errors.join().unwrap());
+        (status.code(), self.lines.iter().collect(), errors.unwrap_or_default())
+    }
+
+    fn end(self) -> (Option<i32>, Vec<String>, String) {
+        self.end_after(|| thread::sleep(Duration::from_millis(5)))
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 #[test]
 fn the_command_shows_what_it_is_asked_for_and_ends_after_a_number() {
     let socket = Socket::new();
     let (_origin, server) = served(&socket);
-    let mut two = log(
+    let two = log(
         &socket,
         &["--miss", "--path", "/p*", "--method", "get", "--site", "test", "--slower", "1ms", "--count", "2"],
     );
     let mut number = 0;
-    while two.try_wait().unwrap().is_none() {
+    let (code, lines, _) = two.end_after(|| {
         number += 1;
         server.get(&format!("/slow/{number}"));
         server.get(&format!("/page/{number}"));
         server.get(&format!("/page/{number}"));
-    }
-    let output = two.wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!((output.status.code(), text.lines().count()), (Some(0), 2), "{text}");
-    assert!(text.lines().all(|line| line.contains(" 200 miss ") && line.contains("http://test/page/")), "{text}");
-    assert!(!text.contains('\x1b'), "there are no colours without a terminal");
+    });
+    assert_eq!((code, lines.len()), (Some(0), 2), "{lines:?}");
+    assert!(lines.iter().all(|line| line.contains(" 200 miss ") && line.contains("http://test/page/")), "{lines:?}");
+    assert!(!lines.concat().contains('\x1b'), "there are no colours without a terminal");
 }
 
 #[test]
 fn the_command_ends_when_it_is_interrupted_and_with_the_server() {
     let socket = Socket::new();
     let (_origin, server) = served(&socket);
-    let mut followers = [log(&socket, &["--json"]), log(&socket, &["--json"])];
-    for follower in &mut followers {
+    let [interrupted, left] = [log(&socket, &["--json"]), log(&socket, &["--json"])];
+    for follower in [&interrupted, &left] {
         // It follows once it has said something.
-        let mut lines = BufReader::new(follower.stdout.as_mut().unwrap());
-        let mut line = String::new();
-        let is_told = AtomicBool::new(false);
-        let asked = thread::scope(|scope| {
-            let asking = scope.spawn(|| {
-                while !is_told.load(Ordering::Relaxed) {
-                    server.get("/page");
-                }
-            });
-            lines.read_line(&mut line).unwrap();
-            is_told.store(true, Ordering::Relaxed);
-            asking.join().is_ok()
-        });
-        assert!(asked && serde_json::from_str::<Value>(&line).unwrap()["target"] == "/page", "{line}");
+        let line = follower.line_after(|| _ = server.get("/page"));
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["target"], "/page", "{line}");
     }
-    let [interrupted, left] = followers;
-    kill_process(Pid::from_child(&interrupted), Signal::INT).unwrap();
-    assert_eq!(interrupted.wait_with_output().unwrap().status.code(), Some(0));
+    kill_process(Pid::from_child(&interrupted.child), Signal::INT).unwrap();
+    assert_eq!(interrupted.end().0, Some(0));
     kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
-    assert_eq!(left.wait_with_output().unwrap().status.code(), Some(0));
+    assert_eq!(left.end().0, Some(0));
 }
 
 #[test]
@@ -168,8 +216,7 @@ fn what_cannot_be_followed_is_refused() {
     assert_eq!(socket.ask("GET", "/requests", &[], "").status, 503);
     // A follower that leaves makes room, as soon as the server notices.
     followers.pop();
-    let wrong = log(&socket, &["--status", "many"]).wait_with_output().unwrap();
-    let told = String::from_utf8(wrong.stderr).unwrap();
-    assert_eq!((wrong.status.code(), told.contains("`many` is no status")), (Some(2), true), "{told}");
+    let (code, _, told) = log(&socket, &["--status", "many"]).end();
+    assert_eq!((code, told.contains("`many` is no status")), (Some(2), true), "{told}");
     server.get_until("/page", Reply::is_hit);
 }
