@@ -7,6 +7,7 @@ pub(crate) mod authority;
 pub(crate) mod bucket;
 #[path = "../../../server/tests/common/client.rs"]
 pub(crate) mod client;
+pub(crate) mod collector;
 pub(crate) mod command;
 pub(crate) mod film;
 pub(crate) mod http2;

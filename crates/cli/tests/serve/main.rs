@@ -108,6 +108,7 @@ mod tls_sessions;
 mod tls_truncated;
 mod tls_warnings;
 mod too_large;
+mod traces;
 mod transfer_codings;
 mod tree_crawled;
 mod truncated_volume;

@@ -39,7 +39,7 @@ pub enum LogForm {
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts of the server, and the modules of each.
-const PARTS: [(&str, &[&str]); 12] = [
+const PARTS: [(&str, &[&str]); 13] = [
     ("access-log", &["eyewall_server::serve::log"]),
     ("admin", &["eyewall_server::serve::admin", "eyewall_server::serve::small_http"]),
     ("cache", &["eyewall_page_cache", "eyewall_server::serve::proxy", "eyewall_server::serve::purge"]),
@@ -51,6 +51,7 @@ const PARTS: [(&str, &[&str]); 12] = [
     ("reload", &["eyewall_server::serve::reload", "eyewall_server::serve::upgrade"]),
     ("second-level", &["eyewall_server::serve::second_level", "eyewall_second_level"]),
     ("tls", &["eyewall_server::serve::tls", "eyewall_tls"]),
+    ("traces", &["eyewall_server::serve::spans", "eyewall_server::serve::trace"]),
     ("volume", &["eyewall_region", "eyewall_server::serve::volume", "eyewall_server::serve::upkeep"]),
 ];
 

@@ -20,6 +20,7 @@ mod check_path;
 mod check_rewrite;
 mod check_site;
 mod check_tls;
+pub mod collector;
 pub mod compression;
 pub mod fleet;
 pub mod language;

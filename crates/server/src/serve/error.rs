@@ -43,6 +43,17 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// The file with the fields of requests to the collector of spans can't be used.
+    #[error(
+        "can't use the fields in {}: {source}; write one field a line, such as `Authorization: Bearer SECRET`",
+        path.display()
+    )]
+    CollectorFields {
+        /// The path of the configuration.
+        path: PathBuf,
+        /// The system's error, or what is wrong in the file.
+        source: io::Error,
+    },
     /// A site's folder can't be served.
     #[error("can't serve the folder {}: {source}", path.display())]
     Root {

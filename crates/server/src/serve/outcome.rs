@@ -89,6 +89,9 @@ impl<'a> Outcome<'a> {
         ours.map_or(Self::NONE, |ours| Self::read(ours, response.status()))
     }
 
+    /// That of a hit.
+    pub(crate) const HIT: Self = Self { verdict: Verdict::Hit, ..Self::NONE };
+
     const NONE: Self = Self {
         verdict: Verdict::None,
         reason: None,

@@ -176,8 +176,14 @@ fn of_server(server: &Server, needs: &mut Vec<Need>) {
     }
     let log = server.access_log.as_ref().and_then(|log| log.get_ref().path.file());
     needs.extend(log.map(|path| Need::file("server.access_log", path, Access::Log)));
-    let token = server.tracing.as_ref().and_then(|tracing| tracing.get_ref().server_timing_token_file.as_ref());
-    needs.extend(token.map(|path| Need::file("server.tracing.server_timing_token_file", path.get_ref(), Access::Read)));
+    if let Some(tracing) = server.tracing.as_ref().map(Spanned::get_ref) {
+        for (setting, path) in [
+            ("server.tracing.server_timing_token_file", &tracing.server_timing_token_file),
+            ("server.tracing.otlp_headers_file", &tracing.otlp_headers_file),
+        ] {
+            needs.extend(path.iter().map(|path| Need::file(setting, path.get_ref(), Access::Read)));
+        }
+    }
     if let Some(admin) = server.admin.as_ref().map(Spanned::get_ref) {
         needs.extend(admin.socket.iter().map(|path| Need::file("server.admin.socket", path.get_ref(), Access::Socket)));
         needs.extend(

@@ -21,6 +21,7 @@ use super::reload::{Reloaded, Reloader, SetLevels, Source};
 use super::sandbox;
 use super::second_level::{Level, LevelThreads};
 use super::shared::Shared;
+use super::spans::LastSpans;
 use super::supervisor::Supervisor;
 use super::upgrade::{Inherited, InheritedAdmin, Successor, Upgrader};
 use super::upkeep::Upkeep;
@@ -53,13 +54,13 @@ pub struct Server {
     admin: Option<String>,
     metrics: Option<SocketAddr>,
     handle: Handle,
-    /// In the order in which they end: connections, those of peers, the fleet, the second level, the volume's upkeep, and the log after its last line.
+    /// In the order in which they end: connections, those of peers, the fleet, the second level, the volume's upkeep, and the log and the spans after the last ones.
     listening: Listening,
     _peers: Option<PeersThreads>,
     _fleet: Option<super::fleet::Node>,
     _second_level: Option<LevelThreads>,
     _upkeep: Upkeep,
-    _log: LastLines,
+    _last: (LastLines, LastSpans),
 }
 
 impl Builder {
@@ -204,7 +205,7 @@ impl Builder {
         (shared.peers, shared.fleet) = (peers.clone(), fleet.as_ref().map(|(fleet, _)| Arc::clone(fleet)));
         let second_level = Level::start(&mut shared)?;
         shared.open_logs()?;
-        let log = LastLines(Arc::clone(&shared.sinks));
+        let last = (LastLines(Arc::clone(&shared.sinks)), LastSpans(Arc::clone(&shared.exporters)));
         let (config, store) = (Arc::clone(&shared.config), Arc::clone(&shared.pages.store));
         let (server, binding) = (&config.server, Binding::of(&config.server, workers));
         let sockets = Sockets::bind(&places, binding, &mut inherited_sockets, &mut activated)?;
@@ -239,7 +240,7 @@ impl Builder {
             _fleet: fleet,
             _second_level: second_level,
             _upkeep: upkeep,
-            _log: log,
+            _last: last,
             reloader,
         };
         Ok((server, has_admin))

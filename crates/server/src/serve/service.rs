@@ -111,6 +111,11 @@ impl Service {
         self.shared.by_host.number_of(host.name())
     }
 
+    /// The name of a site.
+    pub(crate) fn label(&self, site: Option<usize>) -> Option<String> {
+        self.shared.sites.get(site?).map(|site| site.site.label())
+    }
+
     /// Reads bytes of the volume that the kernel couldn't send, so that the engine notices their loss.
     pub(crate) fn notice_loss(&self, value: &[u8]) {
         self.shared.pages.store.notice_loss(value);

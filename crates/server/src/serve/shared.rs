@@ -25,6 +25,7 @@ use super::metrics::Metrics;
 use super::origin::{OriginSite, Settings};
 use super::peers::Peers;
 use super::second_level::Level;
+use super::spans::Exporters;
 use super::tls::{self, CertificateStatus, Tls, policy};
 use super::token::Token;
 use super::trace::Tracing;
@@ -67,8 +68,10 @@ pub(crate) struct Shared {
     pub(crate) cache: Cache,
     /// The counters. The same ones for all configurations of a server.
     pub(crate) metrics: Arc<Metrics>,
-    /// The names of requests, if they get any.
+    /// The names of requests, if they get any, once their collector is open.
     pub(crate) tracing: Option<Arc<Tracing>>,
+    /// The collectors of spans. The same ones for all configurations of a server.
+    pub(crate) exporters: Arc<Exporters>,
     /// The access logs, once they are open.
     pub(crate) logs: Arc<Logs>,
     /// Where their lines go. The same ones for all configurations of a server.
@@ -116,7 +119,8 @@ impl Shared {
         let known = (Arc::clone(&self.metrics), self.admission.as_ref(), &self.sites[..]);
         let shared = Self::with(config, &self.cache, files, pages, clock, known)?;
         let (fleet, peers, second_level) = (self.fleet.clone(), self.peers.clone(), self.second_level.clone());
-        Ok(Self { fleet, peers, second_level, sinks: Arc::clone(&self.sinks), ..shared })
+        let (sinks, exporters) = (Arc::clone(&self.sinks), Arc::clone(&self.exporters));
+        Ok(Self { fleet, peers, second_level, exporters, sinks, ..shared })
     }
 
     fn with(
@@ -144,7 +148,8 @@ impl Shared {
         Ok(Self {
             purge_token: purge_token.map(|path| token(path)).transpose()?,
             admin_token: admin_token.map(|path| token(path)).transpose()?,
-            tracing: Tracing::of(config.server.tracing.as_ref().map(Spanned::get_ref))?.map(Arc::new),
+            tracing: None,
+            exporters: Arc::default(),
             admission: Admission::of_server(&config.server.limits, admission),
             certificate_groups: policy::certificate_groups(&config),
             config: Arc::new(config),
@@ -166,12 +171,14 @@ impl Shared {
         })
     }
 
-    /// Opens the access logs. A state that answers no requests has none.
+    /// Opens the access logs and the collector of spans. A state that answers no requests has none.
     ///
     /// # Errors
-    /// Those of [`Logs::open`].
+    /// Those of [`Logs::open`], [`Exporters::open`] and [`Tracing::of`].
     pub(crate) fn open_logs(&mut self) -> Result<(), Error> {
         self.logs = Arc::new(Logs::open(&self.config, &self.by_host, &self.sinks)?);
+        let settings = self.config.server.tracing.as_ref().map(Spanned::get_ref);
+        self.tracing = Tracing::of(settings, self.exporters.open(settings)?)?.map(Arc::new);
         Ok(())
     }
 

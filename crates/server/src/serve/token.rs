@@ -18,9 +18,7 @@ impl Token {
     /// The system's, and [`io::ErrorKind::InvalidData`] if the file holds no token.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let text = std::fs::read_to_string(path)?;
-        if std::fs::metadata(path)?.permissions().mode() & 0o007 != 0 {
-            tracing::warn!("every user of this machine can read the token in {0}; run `chmod 600 {0}`", path.display());
-        }
+        warn_of_readers(path)?;
         Self::parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the file holds no token"))
     }
 
@@ -45,6 +43,17 @@ impl Token {
     pub(crate) fn is(&self, shown: &[u8]) -> bool {
         shown.ct_eq(self.0.as_bytes()).into()
     }
+}
+
+/// Warns if every user may read a file with a secret.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn warn_of_readers(path: &Path) -> io::Result<()> {
+    if std::fs::metadata(path)?.permissions().mode() & 0o007 != 0 {
+        tracing::warn!("every user of this machine can read the token in {0}; run `chmod 600 {0}`", path.display());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

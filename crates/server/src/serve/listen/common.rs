@@ -17,6 +17,7 @@ use super::limits;
 use super::loss_check::LossCheck;
 use super::stream_budget::StreamBudget;
 use super::tracked_body::TrackedBody;
+use super::witness::Witness;
 use crate::config::memory::{self, MemoryShares};
 use crate::config::settings::Limits;
 use crate::key::Scheme;
@@ -30,6 +31,7 @@ use crate::serve::proxy::fast_path::FastHit;
 use crate::serve::service::{Route, Service};
 use crate::serve::shared::Shared;
 use crate::serve::simple_request::SimpleRequest;
+use crate::serve::spans::ServerSpan;
 use crate::serve::trace::{self, Ids, Tracing};
 use crate::serve::trusted_proxies::{self, Forwarded};
 
@@ -107,16 +109,28 @@ impl Common {
         Some(ids)
     }
 
-    /// The line of a hit of the fast path with this head, if it has one.
-    pub(super) fn entry_of_hit(
+    /// Whether anything may be told of a hit of the fast path.
+    pub(super) fn has_witnesses(&self) -> bool {
+        self.log.is_some() || self.tracing.as_ref().is_some_and(|tracing| tracing.records())
+    }
+
+    /// The witness of a hit of the fast path with this head.
+    pub(super) fn witness_of_hit(
         &self,
         site: Option<usize>,
         (request, ids): (&SimpleRequest<'_>, Option<&Ids>),
         (client, started): (IpAddr, Option<std::time::Instant>),
-        answer: (StatusCode, &[u8]),
-    ) -> Option<Entry> {
-        let (log, started) = self.log.as_ref().zip(started)?;
-        log.entry_of_hit(site, &LoggedRequest::of_simple(request).named(ids), (client, started), answer)
+        (status, head): (StatusCode, &[u8]),
+    ) -> Option<Witness> {
+        let started = started?;
+        let logged = LoggedRequest::of_simple(request).named(ids);
+        let span = ids.and_then(Ids::recording).map(|recording| {
+            let mut span = ServerSpan::begin(recording, &logged, client, started);
+            span.answered(status, &Outcome::HIT, self.service.label(site).as_deref());
+            span
+        });
+        let log = self.log.as_ref();
+        Witness::of(log.and_then(|log| log.entry_of_hit(site, &logged, (client, started), (status, head))), span)
     }
 
     /// The line of a request, if it has one.
@@ -127,9 +141,16 @@ impl Common {
         (scheme, real_client): (Scheme, IpAddr),
     ) -> Option<Entry> {
         let log = self.log.as_ref()?;
-        let logged = LoggedRequest::of(request, scheme).named(named.map(|named| &*named.ids));
+        let logged = LoggedRequest::of(request, scheme).named(named.and_then(|named| named.ids.as_deref()));
         let site = if log.differ() { self.service.site_of(logged.host()) } else { None };
         log.entry(site, &logged, real_client, Instant::now().into_std())
+    }
+
+    /// The span of a request, if it is recorded.
+    fn span<B>(request: &Request<B>, named: Option<&Named>, (scheme, client): (Scheme, IpAddr)) -> Option<ServerSpan> {
+        let recording = named?.ids.as_ref()?.recording()?;
+        let begun = Instant::now().into_std();
+        Some(ServerSpan::begin(recording, &LoggedRequest::of(request, scheme), client, begun))
     }
 
     pub(super) async fn answer(
@@ -149,6 +170,7 @@ impl Common {
         let asked = self.counters.asked(&request, scheme);
         let mut unanswered = self.counters.begin(|| SeenRequest::of(&request, scheme), real_client);
         let mut entry = self.entry(&request, named.as_ref(), (scheme, real_client));
+        let mut span = Self::span(&request, named.as_ref(), (scheme, real_client));
         let is_timed = named.as_ref().is_some_and(|named| named.is_timed);
         let is_measured = entry.is_some() || unanswered.is_followed() || is_timed;
         // Pinned, because two branches wait for it.
@@ -186,6 +208,9 @@ impl Common {
             let site = self.log.as_ref().and_then(|log| log.label(unanswered.site));
             entry.answered(&response, &outcome, site, origin_time);
         }
+        if let Some(span) = &mut span {
+            span.answered(response.status(), &outcome, self.service.label(unanswered.site).as_deref());
+        }
         self.counters.note_missed(asked.as_ref(), &outcome);
         let sent = unanswered.answered(&response, &outcome, origin_time);
         drop((head, memory));
@@ -194,7 +219,7 @@ impl Common {
             let loss = loss.filter(|_| body.may_be_pinned());
             let backlog = || if loss.is_some() { Backlog::Copies } else { body.backlog() };
             let stream = is_counted.then(|| self.budget.begin(open.connection(), backlog()));
-            TrackedBody::new(body, open, (entry, sent), stream, loss, arrival.files.clone())
+            TrackedBody::new(body, open, (Witness::of(entry, span), sent), stream, loss, arrival.files.clone())
         })
     }
 }
@@ -202,7 +227,8 @@ impl Common {
 /// A request with its names.
 struct Named {
     tracing: Arc<Tracing>,
-    ids: Arc<Ids>,
+    /// `None`: it has none.
+    ids: Option<Arc<Ids>>,
     /// Whether the client gets `Server-Timing`.
     is_timed: bool,
     started: Instant,
@@ -212,15 +238,20 @@ impl Named {
     /// The names become an extension of the request.
     fn of<B>(tracing: &Arc<Tracing>, request: &mut Request<B>, real_client: IpAddr) -> Self {
         let is_trusted = request.extensions().get::<Forwarded>().is_some();
-        let ids = Arc::new(tracing.ids(request.headers(), is_trusted));
-        request.extensions_mut().insert(Arc::clone(&ids));
+        let ids = tracing.ids(request.headers(), is_trusted);
+        let ids = (!ids.is_empty()).then(|| Arc::new(ids));
+        if let Some(ids) = &ids {
+            request.extensions_mut().insert(Arc::clone(ids));
+        }
         let is_timed = tracing.times(real_client, request.headers_mut());
         Self { tracing: Arc::clone(tracing), ids, is_timed, started: Instant::now() }
     }
 
     /// Adds to the head of a response what its client may know.
     fn mark<B>(&self, response: &mut Response<B>, origin_time: Option<Duration>) {
-        self.tracing.mark(&self.ids, response.headers_mut());
+        if let Some(ids) = &self.ids {
+            self.tracing.mark(ids, response.headers_mut());
+        }
         if self.is_timed {
             let mut timing = HeaderMap::new();
             trace::write_timing(&mut timing, &Outcome::of(response), origin_time, self.started.elapsed());

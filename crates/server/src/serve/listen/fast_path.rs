@@ -44,13 +44,13 @@ use super::limits;
 use super::read_buffer::{self, ReadBuffer};
 use super::read_timeout::ReadTimeout;
 use super::request_line::{self, LineCheck};
+use super::witness::Witness;
 use crate::config::memory;
 use crate::key::Scheme;
 use crate::serve::admission::MemoryHeld;
 use crate::serve::arrival::Arrival;
 use crate::serve::follow::SeenRequest;
 use crate::serve::interim::Interim;
-use crate::serve::log::Entry;
 use crate::serve::metrics::{FastAnswer, Sent};
 use crate::serve::service::Route;
 use crate::serve::simple_request::{self, Length, Parsed};
@@ -120,7 +120,7 @@ struct Unsent {
     lossy: Option<OwnedHit>,
     /// The bytes of both that have left.
     sent: usize,
-    entry: Option<Entry>,
+    witness: Option<Witness>,
     /// Counts the bytes of the value; none for a refusal.
     counted: Option<Sent>,
     _sending: SendingGuard,
@@ -273,7 +273,7 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
             value: value.into(),
             lossy: None,
             sent: 0,
-            entry: None,
+            witness: None,
             counted: None,
             _sending: sending,
             _open: open,
@@ -294,7 +294,7 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
         if common.generation != *generation {
             (*generation, *is_trusted, *route) = (common.generation, common.service.trusts(arrival.client), None);
         }
-        let started = common.log.as_ref().map(|_| Instant::now());
+        let started = common.has_witnesses().then(Instant::now);
         let mut room = [const { MaybeUninit::uninit() }; simple_request::FIELDS_MAX];
         let (mut request, head_bytes) = match simple_request::read(buffer.bytes(), &mut room) {
             Parsed::Partial => return Ok(Advance::Nothing),
@@ -332,9 +332,10 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
         let site = route.as_ref().map(|route| route.site);
         let of_simple = || SeenRequest::of_simple(&request);
         let counted = common.counters.hit(of_simple, (real_client, site), FastAnswer::of(&page, of_value));
-        let entry = common.entry_of_hit(site, (&request, ids.as_ref()), (real_client, started), (page.status, &head));
-        if let Some(entry) = &entry {
-            entry.sent(of_value);
+        let witness =
+            common.witness_of_hit(site, (&request, ids.as_ref()), (real_client, started), (page.status, &head));
+        if let Some(witness) = &witness {
+            witness.sent(of_value);
         }
         let sent = written?;
         if request.is_last {
@@ -350,7 +351,7 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
             let (value, sending) = (Bytes::from_owner(hit), state.sending());
             let counted = Some(counted.into_sent());
             *unsent =
-                Some(Box::new(Unsent { head, value, lossy, sent, entry, counted, _sending: sending, _open: open }));
+                Some(Box::new(Unsent { head, value, lossy, sent, witness, counted, _sending: sending, _open: open }));
         }
         Ok(Advance::Sent)
     }
@@ -358,7 +359,7 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
     /// Sends the rest of a response.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(unsent) = &mut self.unsent {
-            let Unsent { head, value, lossy, sent, entry, counted, .. } = &mut **unsent;
+            let Unsent { head, value, lossy, sent, witness, counted, .. } = &mut **unsent;
             if *sent == head.len() + value.len() {
                 // Under TLS, encrypted bytes may wait for the socket.
                 ready!(Pin::new(&mut self.stream).poll_flush(context))?;
@@ -381,8 +382,8 @@ impl<S: AsyncRead + AsyncWrite + SendFile + Unpin> FastPath<S> {
                 }
             };
             let of_value = written.saturating_sub(of_head.len());
-            if let Some(entry) = entry {
-                entry.sent(of_value);
+            if let Some(witness) = witness {
+                witness.sent(of_value);
             }
             if let Some(counted) = counted {
                 counted.sent(of_value);

@@ -47,6 +47,7 @@ mod tests_reload;
 mod tests_tls;
 mod tracked_body;
 mod watchdog;
+mod witness;
 mod worker;
 mod workers;
 mod write_timeout;

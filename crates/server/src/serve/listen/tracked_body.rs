@@ -12,19 +12,19 @@ use super::connection_state::BusyGuard;
 use super::file_queue::FileQueue;
 use super::loss_check::LossCheck;
 use super::stream_budget::Stream;
+use super::witness::Witness;
 use crate::serve::body::Body;
-use crate::serve::log::Entry;
 use crate::serve::metrics::Sent;
 
 /// The longest piece over HTTP/2 and over TLS: the largest frame, unless the client asks for more. Hyper takes whole pieces, however small the
 /// client's window is.
 const PIECE_BYTES_MAX: usize = 16 << 10;
 
-/// A body. Until all of its bytes have left, its connection is busy, and its line in the access log is not written.
+/// A body. Until all of its bytes have left, its connection is busy, and nothing is told of it.
 pub(super) struct TrackedBody {
     body: Body,
     open: BusyGuard,
-    entry: Option<Arc<Entry>>,
+    witness: Option<Arc<Witness>>,
     /// Counts its bytes.
     sent: Sent,
     /// Over HTTP/2.
@@ -41,7 +41,7 @@ pub(super) struct TrackedBody {
 pub(super) struct TrackedBytes {
     bytes: Bytes,
     _open: BusyGuard,
-    entry: Option<Arc<Entry>>,
+    witness: Option<Arc<Witness>>,
     sent: Sent,
     stream: Option<Arc<Stream>>,
 }
@@ -51,12 +51,12 @@ impl TrackedBody {
     pub(super) fn new(
         body: Body,
         open: BusyGuard,
-        (entry, sent): (Option<Entry>, Sent),
+        (witness, sent): (Option<Witness>, Sent),
         stream: Option<Arc<Stream>>,
         loss: Option<LossCheck>,
         files: Option<Arc<FileQueue>>,
     ) -> Self {
-        Self { body, open, entry: entry.map(Arc::new), sent, stream, rest: Bytes::new(), loss, files }
+        Self { body, open, witness: witness.map(Arc::new), sent, stream, rest: Bytes::new(), loss, files }
     }
 
     fn piece(&mut self, mut bytes: Bytes) -> io::Result<TrackedBytes> {
@@ -66,8 +66,8 @@ impl TrackedBody {
         if let Some(loss) = &self.loss {
             bytes = loss.copy(&bytes)?;
         }
-        let (open, entry, sent) = (self.open.clone(), self.entry.clone(), self.sent.clone());
-        Ok(TrackedBytes { bytes, _open: open, entry, sent, stream: self.stream.clone() })
+        let (open, witness, sent) = (self.open.clone(), self.witness.clone(), self.sent.clone());
+        Ok(TrackedBytes { bytes, _open: open, witness, sent, stream: self.stream.clone() })
     }
 }
 
@@ -129,8 +129,8 @@ impl Buf for TrackedBytes {
     fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
         self.sent.sent(count);
-        if let Some(entry) = &self.entry {
-            entry.sent(count);
+        if let Some(witness) = &self.witness {
+            witness.sent(count);
         }
         if let Some(stream) = &self.stream {
             stream.moved();

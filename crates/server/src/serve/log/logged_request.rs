@@ -64,6 +64,24 @@ impl<'a> LoggedRequest<'a> {
         Self { ids, ..self }
     }
 
+    pub(crate) fn method(&self) -> &'a str {
+        self.method
+    }
+
+    /// The target at the host, mostly a path and a query.
+    pub(crate) fn target(&self) -> &'a str {
+        self.target
+    }
+
+    /// `None`: it was no request.
+    pub(crate) fn version(&self) -> Option<&'static str> {
+        self.version
+    }
+
+    pub(crate) fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
     /// The host that the client wants.
     pub(crate) fn host(&self) -> Option<&'a [u8]> {
         self.host

@@ -3,7 +3,7 @@
 //! ```text
 //! logs: by site ──> lines: a form, a sample, a sink
 //! connection ──> entry    from the head of a request until the last byte of its response has left
-//!                  └────> queue, bounded ──> writer: a thread for each sink, which batches ──> a file, standard output, or syslog
+//!                  └────> a queue of `batching` ──> writer: a thread for each sink, which batches ──> a file, standard output, or syslog
 //! form, escape: the form of a line         origin_time: the time of the origin
 //! ```
 //!
@@ -19,7 +19,6 @@ mod escape;
 mod form;
 mod logged_request;
 mod origin_time;
-mod queue;
 mod sinks;
 mod syslog;
 #[cfg(test)]
@@ -32,7 +31,7 @@ use std::time::Instant;
 
 use http::StatusCode;
 
-use super::random;
+use super::{batching, random};
 use crate::config::Config;
 use crate::config::access_log::{AccessLog, SiteAccessLog};
 use crate::serve::error::Error;
@@ -44,6 +43,14 @@ pub(crate) use origin_time::{counted, measured};
 use sinks::Sink;
 pub(crate) use sinks::{LastLines, Sinks};
 use toml::Spanned;
+
+/// If this many bytes wait, lines are dropped: the disk, or the reader of standard output, is too slow.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+/// This many bytes are written without waiting for more.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Bytes of whole lines that wait for the writer.
+type Queue = batching::Queue<u8>;
 
 /// The access logs by one configuration.
 #[derive(Default)]
@@ -153,4 +160,8 @@ impl Lines {
     fn is_sampled(&self) -> bool {
         random::is_within(self.sample)
     }
+}
+
+fn new_queue() -> Queue {
+    Queue::new(batching::Lengths { waiting_max: WAITING_BYTES_MAX, batch: BATCH_BYTES })
 }

@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::queue::Queue;
 use super::writer::{Target, Writer};
+use super::{Queue, new_queue};
 use crate::config::access_log::LogTarget;
 use crate::serve::error::Error;
 
@@ -51,7 +51,7 @@ impl Sinks {
         }
         let target =
             Target::open(wanted).map_err(|source| Error::AccessLog { path: wanted.to_string().into(), source })?;
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(new_queue());
         let thread = start(Arc::clone(&queue), target)?;
         let sink = Arc::new(Sink { queue: Arc::clone(&queue) });
         open.push(Open { target: wanted.clone(), sink: Arc::downgrade(&sink), queue, thread });

@@ -6,19 +6,18 @@ use std::time::{Duration, Instant};
 
 use http::{Request, Response, StatusCode};
 
-use super::queue::Queue;
 use super::sinks::Sink;
-use super::{Entry, Form, Lines, LoggedRequest};
+use super::{Entry, Form, Lines, LoggedRequest, new_queue};
 use crate::config::log_format::LogFormat;
 use crate::key::Scheme;
 use crate::serve::outcome::Outcome;
 
 fn lines(format: &LogFormat, sample: f64) -> Lines {
-    Lines { sink: Arc::new(Sink { queue: Arc::new(Queue::default()) }), form: Arc::new(Form::of(format)), sample }
+    Lines { sink: Arc::new(Sink { queue: Arc::new(new_queue()) }), form: Arc::new(Form::of(format)), sample }
 }
 
 fn written(lines: &Lines) -> String {
-    String::from_utf8(lines.sink.queue.take(Vec::new()).bytes).unwrap()
+    String::from_utf8(lines.sink.queue.take(Vec::new()).items).unwrap()
 }
 
 /// The line of a request with these fields, and of a response with this `Cache-Status`.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::Signal;
-use tokio::time::{Instant, sleep_until};
 
-use super::queue::Queue;
+use super::Queue;
 use super::syslog::Syslog;
 use crate::config::access_log::LogTarget;
+use crate::serve::batching::Pace;
 
 /// The longest time that a line waits for others.
 const DELAY: Duration = Duration::from_secs(1);
@@ -103,28 +103,19 @@ impl Writer {
 
     /// Writes lines within [`DELAY`], and reopens the file at each of these signals. Ends with the queue.
     pub(super) async fn run(mut self, [mut usr1, mut hangup]: [Signal; 2]) {
-        // The time until which the first waiting line may wait.
-        let mut due: Option<Instant> = None;
+        let mut pace = Pace::new(DELAY);
         loop {
-            tokio::select! {
-                () = self.queue.news() => {
-                    if !self.queue.is_due() {
-                        due.get_or_insert_with(|| Instant::now() + DELAY);
-                        continue;
-                    }
-                }
-                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
-                Some(()) = async { tokio::select! { got = usr1.recv() => got, got = hangup.recv() => got } } => {
-                    // Earlier lines belong to the rotated file.
-                    let is_last = self.write();
-                    self.target.reopen();
-                    due = None;
-                    if is_last { break }
-                    continue;
-                }
+            let is_signal = tokio::select! {
+                () = pace.batch(&self.queue) => false,
+                Some(()) = async { tokio::select! { got = usr1.recv() => got, got = hangup.recv() => got } } => true,
+            };
+            // Earlier lines belong to the rotated file.
+            let is_last = self.write();
+            if is_signal {
+                self.target.reopen();
+                pace.taken();
             }
-            due = None;
-            if self.write() {
+            if is_last {
                 break;
             }
         }
@@ -138,18 +129,18 @@ impl Writer {
             self.missing.dropped += batch.dropped;
             tracing::warn!(lines = batch.dropped, "the access log is written too slowly: dropped lines");
         }
-        if !batch.bytes.is_empty() {
+        if !batch.items.is_empty() {
             let (lost, result) = match &mut self.target {
-                Target::Syslog(syslog) => syslog.send(&batch.bytes),
+                Target::Syslog(syslog) => syslog.send(&batch.items),
                 Target::Stdout | Target::File { .. } => {
-                    let (written, result) = self.write_lines(&batch.bytes);
-                    (memchr::memchr_iter(b'\n', &batch.bytes[written..]).count() as u64, result)
+                    let (written, result) = self.write_lines(&batch.items);
+                    (memchr::memchr_iter(b'\n', &batch.items[written..]).count() as u64, result)
                 }
             };
             self.queue.lose(lost);
             self.missing.note(result, lost);
         }
-        self.spare = batch.bytes;
+        self.spare = batch.items;
         self.spare.clear();
         self.spare.shrink_to(KEPT_BYTES_MAX);
         batch.is_last
@@ -205,6 +196,7 @@ impl Missing {
 
 #[cfg(test)]
 mod tests {
+    use super::super::new_queue;
     use super::*;
 
     fn target(path: &Path) -> Target {
@@ -219,7 +211,7 @@ mod tests {
     fn a_reopened_log_goes_on_in_a_new_file() {
         let folder = tempfile::tempdir().unwrap();
         let (path, aside) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(new_queue());
         let mut writer = Writer::new(Arc::clone(&queue), target(&path));
         pushed(&queue, "one\n");
         assert!(!writer.write());
@@ -239,7 +231,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let below = folder.path().join("logs");
         std::fs::create_dir(&below).unwrap();
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(new_queue());
         let mut writer = Writer::new(Arc::clone(&queue), target(&below.join("access.log")));
         let aside = folder.path().join("aside");
         std::fs::rename(&below, &aside).unwrap();
@@ -253,7 +245,7 @@ mod tests {
     fn lines_that_are_refused_are_counted_and_the_next_is_whole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("access.log");
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(new_queue());
         let mut writer = Writer::new(Arc::clone(&queue), target(Path::new("/dev/full")));
         pushed(&queue, "one\ntwo\n");
         writer.write();

@@ -142,6 +142,10 @@ families! {
         "Time for which a worker had work. Its rate is the busy share.";
     LOG_LOST: Counter "eyewall_access_log_lost_lines_total" ["log"]
         "Lines of an access log that were not written, because it was too slow or failed.";
+    SPANS: Counter "eyewall_spans_exported_total" []
+        "Spans that the collector has taken.";
+    SPANS_LOST: Counter "eyewall_spans_lost_total" []
+        "Spans that the collector has not taken, because it was too slow, failed or rejected them.";
     BUILD: Gauge "eyewall_build_info" ["version"]
         "1, with the version as a label.";
     ANONYMOUS: Gauge "eyewall_anonymous_memory_bytes" []

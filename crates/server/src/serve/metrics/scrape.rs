@@ -156,6 +156,8 @@ fn of_server(page: &mut Page, shared: &Shared) {
     for (log, lines) in shared.sinks.lost() {
         lost.add(&[&log], lines);
     }
+    alone(page, &families::SPANS, shared.exporters.exported());
+    alone(page, &families::SPANS_LOST, shared.exporters.lost());
     page.family(&families::BUILD).add(&[env!("CARGO_PKG_VERSION")], 1);
 }
 

@@ -18,6 +18,7 @@ use super::response_body::ResponseBody;
 use super::site::{OriginSite, Timeouts};
 use crate::serve::admission::{Full, OriginQueue};
 use crate::serve::log;
+use crate::serve::spans::OriginSpan;
 
 /// Shorter than the five seconds after which many servers close an idle connection, so few requests meet a connection that is
 /// just being closed.
@@ -39,6 +40,8 @@ pub(super) struct Outgoing {
     request: Request<RequestBody>,
     /// The fields to drop from interim responses.
     stripped: Vec<HeaderName>,
+    /// If its client's request is recorded.
+    span: Option<OriginSpan>,
 }
 
 impl Origins {
@@ -151,6 +154,8 @@ impl Origins {
         let target =
             url.target(target).ok_or_else(|| Failure::new(ProxyError::Outside, "the path is outside the site"))?;
         forwarded::write(&mut fields, client_info);
+        let ids = client_info.and_then(|client_info| client_info.ids.as_ref());
+        let span = ids.and_then(|ids| ids.begin_request((&method, url, &target), &mut fields));
         settings.host.write(&mut fields, client_info, url.host());
         if let Some(trailer) = body.trailer() {
             fields.insert(TRAILER, trailer.clone());
@@ -163,7 +168,7 @@ impl Origins {
         *request.method_mut() = method;
         *request.uri_mut() = target;
         *request.headers_mut() = fields;
-        Ok(Outgoing { request, stripped })
+        Ok(Outgoing { request, stripped, span })
     }
 
     /// One request and the head of its response. Each piece of the request's body restarts the timeout. The time counts as the
@@ -171,30 +176,43 @@ impl Origins {
     pub(super) async fn attempt(
         &self,
         origin: usize,
-        Outgoing { request, stripped }: Outgoing,
+        Outgoing { request, stripped, mut span }: Outgoing,
         time: Duration,
     ) -> Result<Response<ResponseBody>, Failure> {
-        log::counted(async {
-            let progress = request.body().progress();
-            let mut response = pin!(self.clients[origin].send(request, stripped));
-            loop {
-                let steps = progress.steps();
-                match tokio::time::timeout(time, &mut response).await {
-                    Ok(answer) => return answer.map_err(|failure| failure.or(progress.refusal())),
-                    Err(_) if progress.steps() != steps => {}
-                    Err(_) if progress.waits_for_client() => {
-                        return Err(Failure::new(ProxyError::ClientLate(time), "the client stopped sending"));
-                    }
-                    Err(_) => {
-                        return Err(Failure::new(
-                            ProxyError::Late(self.timeouts().head),
-                            "timeout while waiting for the response",
-                        ));
-                    }
+        let answer = log::counted(self.response(origin, request, stripped, time)).await;
+        match (&answer, &mut span) {
+            (Ok(response), Some(span)) => span.answered(response.status(), response.version()),
+            (Err(failure), Some(span)) => span.failed(failure.error.detail()),
+            (_, None) => {}
+        }
+        answer.map(|response| response.map(|body| body.with_span(span)))
+    }
+
+    async fn response(
+        &self,
+        origin: usize,
+        request: Request<RequestBody>,
+        stripped: Vec<HeaderName>,
+        time: Duration,
+    ) -> Result<Response<ResponseBody>, Failure> {
+        let progress = request.body().progress();
+        let mut response = pin!(self.clients[origin].send(request, stripped));
+        loop {
+            let steps = progress.steps();
+            match tokio::time::timeout(time, &mut response).await {
+                Ok(answer) => return answer.map_err(|failure| failure.or(progress.refusal())),
+                Err(_) if progress.steps() != steps => {}
+                Err(_) if progress.waits_for_client() => {
+                    return Err(Failure::new(ProxyError::ClientLate(time), "the client stopped sending"));
+                }
+                Err(_) => {
+                    return Err(Failure::new(
+                        ProxyError::Late(self.timeouts().head),
+                        "timeout while waiting for the response",
+                    ));
                 }
             }
-        })
-        .await
+        }
     }
 
     /// Notes the health of the origin, and logs changes.

@@ -13,6 +13,7 @@ use super::http1::Http1Body;
 use super::http2::{STREAM_WINDOW, StreamGuard};
 use crate::serve::admission::Place;
 use crate::serve::metrics::OriginCounters;
+use crate::serve::spans::OriginSpan;
 
 /// Why a body is incomplete although its connection is sound.
 const CUT_OFF: &str = "the origin reset the stream before the end of the body";
@@ -28,6 +29,8 @@ pub(crate) struct ResponseBody {
     place: Option<Place>,
     /// Counts its bytes, if it is of an origin.
     counters: Option<Arc<OriginCounters>>,
+    /// Until its end.
+    span: Option<OriginSpan>,
 }
 
 /// The rest of a body.
@@ -40,7 +43,8 @@ enum Rest {
 
 impl ResponseBody {
     fn new(start: Bytes, rest: Rest) -> Self {
-        Self { start: (!start.is_empty()).then(|| Box::new(start)), rest, stream: None, place: None, counters: None }
+        let start = (!start.is_empty()).then(|| Box::new(start));
+        Self { start, rest, stream: None, place: None, counters: None, span: None }
     }
 
     /// A body on a stream of HTTP/2.
@@ -56,6 +60,11 @@ impl ResponseBody {
     /// The same, counted.
     pub(super) fn counted_by(self, counters: Arc<OriginCounters>) -> Self {
         Self { counters: Some(counters), ..self }
+    }
+
+    /// The same with the span of its request.
+    pub(super) fn with_span(self, span: Option<OriginSpan>) -> Self {
+        Self { span, ..self }
     }
 
     /// A body of which these bytes were read already.
@@ -112,13 +121,16 @@ impl Body for ResponseBody {
             (Poll::Ready(Some(Err(_))), Some(counters)) => counters.cut_off(),
             _ => {}
         }
+        if let (Poll::Ready(Some(Err(_))), Some(span)) = (&polled, &mut body.span) {
+            span.failed("origin-cut-off");
+        }
         let is_over = match &polled {
             Poll::Ready(Some(Ok(_))) => body.rest.is_end_stream(),
             Poll::Ready(None | Some(Err(_))) => true,
             Poll::Pending => false,
         };
         if is_over {
-            (body.stream, body.place) = (None, None);
+            (body.stream, body.place, body.span) = (None, None, None);
         }
         polled
     }

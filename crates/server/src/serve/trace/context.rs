@@ -21,7 +21,7 @@ pub(super) struct Context {
     /// The span of the one that sent the request.
     pub(super) parent: [u8; 8],
     flags: u8,
-    state: Option<HeaderValue>,
+    pub(super) state: Option<HeaderValue>,
 }
 
 impl Context {
@@ -52,6 +52,11 @@ impl Context {
     /// The same with a span of this server as the parent, which is sampled.
     pub(super) fn with_span(&self, span: [u8; 8]) -> Self {
         Self { parent: span, flags: self.flags | SAMPLED, ..self.clone() }
+    }
+
+    /// Whether the one that sent the request records it.
+    pub(super) fn is_sampled(&self) -> bool {
+        self.flags & SAMPLED != 0
     }
 
     /// Writes both fields in the place of those that are there.
@@ -163,6 +168,7 @@ mod tests {
         assert_eq!(written(&found), (PARENT.to_owned(), Some("a=1,b@c=x y,d=2".to_owned())));
         let unsampled = context(&["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"], &[]).unwrap();
         assert_eq!(written(&unsampled).1, None);
+        assert!(found.is_sampled() && !unsampled.is_sampled());
         let spanned = unsampled.with_span([1; 8]);
         assert_eq!(written(&spanned).0, "00-0af7651916cd43dd8448eb211c80319c-0101010101010101-01");
     }

@@ -4,7 +4,8 @@
 //! request ──> Tracing ──> Ids   an extension of the request
 //!                          ├──> origins and other nodes     origin/forwarded, proxy/home
 //!                          ├──> the client, if it is to have the request id
-//!                          └──> the access log
+//!                          ├──> the access log
+//!                          └──> a recording, if the request is recorded                       spans
 //! ```
 //!
 //! # Invariants
@@ -20,18 +21,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eyewall_http::field::push_line;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use super::error::Error;
 use super::outcome::Outcome;
 use super::random;
 use super::simple_request::SimpleRequest;
+use super::spans::{Exporter, OriginSpan, Recording};
+use crate::config::access_log::Share;
+use crate::config::origin_url::OriginUrl;
 use crate::config::trace as settings;
 use context::{Context, TRACEPARENT, TRACESTATE, push_hex};
 use timing::Timing;
 
 /// The longest request id that is taken from a client.
 const ID_BYTES_MAX: usize = 128;
+/// The share of requests that are recorded, if a collector is configured and no share.
+const RECORDED: Share = Share(0.01);
 
 /// Which names requests get, by the configuration.
 pub(crate) struct Tracing {
@@ -41,6 +47,8 @@ pub(crate) struct Tracing {
     has_contexts: bool,
     /// The share of requests without a context that begin a trace.
     sample: f64,
+    /// Where spans go, and the share of requests that are recorded.
+    spans: Option<(Arc<Exporter>, f64)>,
     /// The clients that get `Server-Timing`.
     timing: Option<Timing>,
 }
@@ -51,6 +59,8 @@ pub(crate) struct Ids {
     /// The field, and its value.
     request_id: Option<(HeaderName, HeaderValue)>,
     trace: Trace,
+    /// `None`: the request is not recorded.
+    recording: Option<Recording>,
 }
 
 #[derive(Debug)]
@@ -69,22 +79,31 @@ enum Fields<'a> {
 }
 
 impl Tracing {
-    /// `None`: nothing is asked for.
+    /// `None`: nothing is asked for. `exporter` is that of these settings.
     ///
     /// # Errors
     /// [`Error::TokenFile`].
-    pub(crate) fn of(settings: Option<&settings::Tracing>) -> Result<Option<Self>, Error> {
+    pub(crate) fn of(
+        settings: Option<&settings::Tracing>,
+        exporter: Option<Arc<Exporter>>,
+    ) -> Result<Option<Self>, Error> {
         let Some(settings) = settings else { return Ok(None) };
-        let settings::Tracing { request_id, return_request_id, trace_context, sample, .. } = settings;
+        let settings::Tracing { request_id, return_request_id, sample, otlp_sample, .. } = settings;
         let request_id = request_id.as_ref().map(|name| name.get_ref().0.clone());
-        let timing = Timing::of(settings)?;
-        Ok((request_id.is_some() || *trace_context || timing.is_some()).then_some(Self {
+        let (has_contexts, timing) = (settings.has_contexts(), Timing::of(settings)?);
+        Ok((request_id.is_some() || has_contexts || timing.is_some()).then(|| Self {
             request_id,
             returns_id: *return_request_id,
-            has_contexts: *trace_context,
+            has_contexts,
             sample: sample.0,
+            spans: exporter.map(|exporter| (exporter, otlp_sample.unwrap_or(RECORDED).0)),
             timing,
         }))
+    }
+
+    /// Whether requests may be recorded.
+    pub(crate) fn records(&self) -> bool {
+        self.spans.is_some()
     }
 
     /// Whether a request gets `Server-Timing`. The token is removed from its fields.
@@ -113,17 +132,46 @@ impl Tracing {
             let value = told.and_then(|told| HeaderValue::from_bytes(told).ok()).unwrap_or_else(new_id);
             (name.clone(), value)
         });
-        Ids { request_id, trace: if self.has_contexts { self.trace(fields) } else { Trace::Off } }
+        let (trace, recording) = if self.has_contexts { self.trace(fields, is_trusted) } else { (Trace::Off, None) };
+        Ids { request_id, trace, recording }
     }
 
-    fn trace(&self, fields: &Fields<'_>) -> Trace {
-        if let Some(context) = fields.context() {
-            return Trace::In(context);
+    /// The trace of a request, and its recording. The flag of a trusted proxy decides whether it is recorded: so a trace is whole, or isn't
+    /// there. A client must not decide it, because recording costs.
+    fn trace(&self, fields: &Fields<'_>, is_trusted: bool) -> (Trace, Option<Recording>) {
+        let found = fields.context();
+        let recorded = self.spans.as_ref().filter(|(_, share)| match &found {
+            Some(context) if is_trusted => context.is_sampled(),
+            _ => random::is_within(*share),
+        });
+        match (found, recorded) {
+            (found, Some((exporter, _))) => {
+                let span = new_span();
+                let (context, parent) = match found {
+                    Some(context) => (context.with_span(span), Some(context.parent)),
+                    None => (Context::new(new_trace(), true).with_span(span), None),
+                };
+                let recording = Recording::new(exporter, context.trace, span, (parent, context.state.as_ref()));
+                (Trace::In(context), Some(recording))
+            }
+            (Some(context), None) => (Trace::In(context), None),
+            (None, None) if random::is_within(self.sample) => {
+                (Trace::In(Context::new(new_trace(), true).with_span(new_span())), None)
+            }
+            (None, None) if fields.has(&TRACEPARENT) || fields.has(&TRACESTATE) => (Trace::Invalid, None),
+            (None, None) => (Trace::Off, None),
         }
-        if random::is_within(self.sample) {
-            return Trace::In(Context::new(new_trace(), true).with_span(new_span()));
-        }
-        if fields.has(&TRACEPARENT) || fields.has(&TRACESTATE) { Trace::Invalid } else { Trace::Off }
+    }
+
+    /// The names of a request of another node. Its requests to origins are recorded if that node records the client's request, as parts of that.
+    fn ids_of_peer(&self, fields: &HeaderMap) -> Ids {
+        let context = Context::of_fields(fields).filter(|_| self.has_contexts);
+        let recorded = self.spans.as_ref().zip(context.as_ref().filter(|context| context.is_sampled()));
+        let recording = recorded.map(|((exporter, _), context)| {
+            Recording::new(exporter, context.trace, context.parent, (None, context.state.as_ref()))
+        });
+        let unrecorded = Self { request_id: self.request_id.clone(), spans: None, timing: None, ..*self };
+        Ids { recording, ..unrecorded.ids(fields, true) }
     }
 
     /// Removes a request id that an origin has given to another request from a response, and adds that of this one if clients get it.
@@ -161,6 +209,28 @@ impl Ids {
             }
             Trace::In(context) => context.write(fields),
         }
+    }
+
+    /// Whether the request has no names.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.request_id.is_none() && matches!(self.trace, Trace::Off)
+    }
+
+    /// The recording of the request, if it is recorded.
+    pub(crate) fn recording(&self) -> Option<&Recording> {
+        self.recording.as_ref()
+    }
+
+    /// Begins the span of a request to an origin for this one, if it is recorded, and names it in the fields of that request.
+    pub(crate) fn begin_request(
+        &self,
+        request: (&Method, &OriginUrl, &Uri),
+        fields: &mut HeaderMap,
+    ) -> Option<OriginSpan> {
+        let (Some(recording), Trace::In(context)) = (&self.recording, &self.trace) else { return None };
+        let span = new_span();
+        context.with_span(span).write(fields);
+        Some(OriginSpan::begin(recording, span, request))
     }
 
     pub(crate) fn request_id(&self) -> Option<&[u8]> {
@@ -252,7 +322,7 @@ fn remove_lines(head: &mut Vec<u8>, name: &[u8]) {
 
 /// The names of a request of another node, which it was asked for.
 pub(crate) fn of_peer(tracing: Option<&Arc<Tracing>>, fields: &HeaderMap) -> Option<Arc<Ids>> {
-    tracing.map(|tracing| Arc::new(tracing.ids(fields, true)))
+    tracing.map(|tracing| Arc::new(tracing.ids_of_peer(fields)))
 }
 
 #[cfg(test)]
@@ -263,7 +333,7 @@ mod tests {
 
     fn tracing(sample: f64) -> Tracing {
         let request_id = Some(HeaderName::from_static("x-request-id"));
-        Tracing { request_id, returns_id: true, has_contexts: true, sample, timing: None }
+        Tracing { request_id, returns_id: true, has_contexts: true, sample, spans: None, timing: None }
     }
 
     fn fields(lines: &[(&'static str, &'static str)]) -> HeaderMap {
