@@ -52,6 +52,19 @@ def its_figures_are_those_of_clients(ground, browser):
     calm(browser, "a load")
 
 
+def the_advice_is_that_of_the_server(ground, browser):
+    """The advice is asked for while the page is visible, and shown with sizes, misses and lines of the configuration"""
+    ground.load(LOAD_SECONDS)
+    opened(ground, browser)
+    browser.wait_until("document.querySelectorAll('#advice-sizes tr').length === 4", "the four sizes are shown")
+    browser.wait_until("document.querySelectorAll('#advice-misses tr').length > 2", "reasons of misses are shown")
+    told = text(browser, "advice")
+    for words in ("now", "the first request for its address", "www.example.org", "What would help"):
+        expect(words in told, f"{words} is part of {told}")
+    expect("NaN" not in told and "undefined" not in told, f"all are numbers: {told}")
+    calm(browser, "advice")
+
+
 def an_address_is_explained(ground, browser):
     """A key is explained by a click, and an address by the keyboard"""
     opened(ground, browser)
@@ -119,7 +132,7 @@ def fits(ground, browser, name, width, is_phone, scheme):
     wide = browser.run("return [document.documentElement.scrollWidth, innerWidth]")
     expect(wide[0] <= wide[1], f"{name} is as wide as the screen, not {wide}")
     # A picture of all of a phone's page is too large for slow machines.
-    for part in ("main", "sites", "look", "errors"):
+    for part in ("main", "sites", "advice", "look", "errors"):
         browser.run(f"document.getElementById('{part}').scrollIntoView(); if ('{part}' === 'main') scrollTo(0, 0)")
         time.sleep(0.3)
         browser.screenshot(ground.pictures / f"{name}-{part}.png")
@@ -164,11 +177,12 @@ def without_script_it_is_a_table(ground, browser):
     try:
         browser.show(ground.url)
         source = browser.source()
+        expect("Why requests miss" in source, "the table has the advice")
         expect("Sites, since the start" in source and "www.example.org<td>" in source.replace("</th>", ""), "the table has the sites")
         browser.screenshot(ground.pictures / "without-script.png")
     finally:
         browser.scripts(True)
 
 
-ALL = (its_figures_are_those_of_clients, an_address_is_explained, nothing_is_purged_without_the_token, another_site_changes_nothing,
+ALL = (its_figures_are_those_of_clients, the_advice_is_that_of_the_server, an_address_is_explained, nothing_is_purged_without_the_token, another_site_changes_nothing,
        it_fits_each_screen, without_script_it_is_a_table)

@@ -86,7 +86,10 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
         Verb::Get(get) => tools::get::run(volume::named(cache)?, get),
         Verb::Rm(remove) => tools::remove::run(volume::named(cache)?, remove),
         Verb::Ls(list) => tools::list::run(volume::named(cache)?, list),
-        Verb::Stat(stat) => tools::stat::run(volume::named(cache)?, stat),
+        Verb::Stat(stat) => match &stat.server {
+            Some(server) => tools::stat_server::run(server, stat),
+            None => tools::stat::run(volume::named(cache)?, stat),
+        },
         Verb::Top(top) => tools::top::run(volume::named(cache)?, top),
         Verb::Map(map) => tools::map::run(volume::named(cache)?, map),
         Verb::Purge(purge) => match &purge.server {

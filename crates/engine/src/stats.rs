@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::format::layout::BUCKET_SLOTS;
@@ -16,7 +16,8 @@ use crate::volume::Volume;
 ///
 /// The numbers of one stripe are consistent with each other; those of different stripes may be taken moments apart.
 /// Bytes count whole records: header, key, metadata, value and padding.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Stats {
     /// Size of the file, the hard cap.
@@ -126,7 +127,8 @@ pub struct Written {
 }
 
 /// Statistics of a tier ([`crate::Options::tier`]), over all processes that have used it since it was created.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct TierStats {
     /// The most memory that the tier takes.

@@ -62,7 +62,7 @@ pub enum Verb {
     /// List the entries
     #[command(after_help = entry::LIST_AFTER_HELP)]
     Ls(List),
-    /// Show the state of the volume: how full it is, its hit ratio, its warnings
+    /// Show the state of the volume: how full it is, its hit ratio, its warnings; with --server also the sites, and advice
     Stat(Stat),
     /// Show the state of the volume live; q quits
     #[command(after_help = operate::TOP_AFTER_HELP)]

@@ -242,6 +242,12 @@ pub struct Map {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Stat {
+    /// Ask this running server, and show its sites and the best advice, too: the path of its socket, or `http://127.0.0.1:PORT`
+    #[arg(long, value_name = "SERVER", conflicts_with_all = ["stripes", "processes", "sizes", "tier_folder"])]
+    pub server: Option<ServerPlace>,
+    /// The file with the token, which a server at a port requires
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub token_file: Option<PathBuf>,
     /// Also show each stripe: the content of its rings, their laps, the evictions
     #[arg(long)]
     pub stripes: bool,

@@ -120,6 +120,17 @@ pub(super) fn question<T: DeserializeOwned>(
     serde_json::from_slice(bodies.concat().as_slice()).map_err(malformed)
 }
 
+/// Sends these requests one after the other, and returns the bodies of the responses.
+pub(super) fn questions<const N: usize>(
+    server: &ServerPlace,
+    token_file: Option<&Path>,
+    posts: &[Post; N],
+) -> Result<[Bytes; N], Error> {
+    let bodies = ask(server, token_file, posts, ORDER_TIMEOUT)?;
+    // Each request has a response, or there is an error.
+    Ok(std::array::from_fn(|at| bodies.get(at).cloned().unwrap_or_default()))
+}
+
 fn token(path: &Path) -> Result<HeaderValue, Error> {
     let read = std::fs::read_to_string(path).and_then(|text| {
         HeaderValue::from_str(&format!("Bearer {}", text.trim()))

@@ -28,6 +28,7 @@ pub(crate) mod remove;
 pub(crate) mod resize;
 pub(crate) mod scrub;
 pub(crate) mod stat;
+pub(crate) mod stat_server;
 pub(crate) mod top;
 pub(crate) mod upgrade;
 pub(crate) mod upkeep;

@@ -37,7 +37,7 @@ pub(crate) fn run(path: &Path, stat: &Stat) -> Result<Outcome, Error> {
     let text = if stat.json {
         json(path, &stats, Shown::new(stat, &details), warnings)
     } else {
-        let mut text = table(path, &stats, &warnings);
+        let mut text = table(&path.display().to_string(), &stats, &warnings);
         for (is_wanted, part) in [
             (stat.stripes, parts::stripes(&details.stripes)),
             (stat.processes, parts::processes(&details.processes)),
@@ -90,10 +90,9 @@ fn json(path: &Path, stats: &Stats, details: Option<Shown<'_>>, warnings: Vec<St
     serde_json::to_string(&document).unwrap_or_default() + "\n"
 }
 
-fn table(path: &Path, stats: &Stats, warnings: &[String]) -> String {
+pub(super) fn table(name: &str, stats: &Stats, warnings: &[String]) -> String {
     let mut text = format!(
-        "{HEADING}{}{HEADING:#}   {}, {}; entries up to {}\n\n",
-        path.display(),
+        "{HEADING}{name}{HEADING:#}   {}, {}; entries up to {}\n\n",
         size(stats.size_bytes),
         counted(stats.entries, "entry", "entries"),
         size(stats.entry_bytes_max)
@@ -277,7 +276,7 @@ mod tests {
     use super::*;
 
     fn table_with_warnings(stats: &Stats) -> String {
-        let text = table(Path::new("site.eye"), stats, &warnings::of_stats(stats));
+        let text = table("site.eye", stats, &warnings::of_stats(stats));
         anstream::adapter::strip_str(&text).to_string()
     }
 

@@ -218,7 +218,9 @@ fn the_page_is_whole_and_takes_nothing_from_elsewhere() {
     let files: Vec<&str> = files.map(|pair| pair[1]).filter(|file| !file.starts_with('#')).collect();
     assert!(files.len() >= 4 && files.iter().all(|file| file.starts_with("dashboard/")), "{files:?}");
     assert!(!text.contains("<style") && !text.contains(" style=") && !text.contains("onclick"), "{text}");
-    for file in files.iter().chain(&["dashboard/words.js", "dashboard/charts.js", "dashboard/lookup.js"]) {
+    for file in
+        files.iter().chain(&["dashboard/words.js", "dashboard/charts.js", "dashboard/advice.js", "dashboard/lookup.js"])
+    {
         let found = get(&format!("/{file}"));
         assert_eq!((found.status, found.field("x-content-type-options")), (200, "nosniff"), "{file}");
         let elsewhere = found.text().replace("http://www.w3.org/2000/svg", "").replace("/^http:\\/\\//", "");
@@ -230,6 +232,38 @@ fn the_page_is_whole_and_takes_nothing_from_elsewhere() {
     for (method, target) in [("POST", "/dashboard"), ("POST", "/"), ("PUT", "/dashboard/events")] {
         assert_eq!(socket.ask(method, target, &[], "").status, 405, "{method} {target}");
     }
+}
+
+#[test]
+fn without_script_the_page_has_the_advice_as_tables() {
+    let (socket, origin) = (Socket::new(), Origin::answering(answer));
+    let server = Server::configured(&format!("{}[[site]]\norigins = [\"{}\"]\n", socket.table(), origin.url()));
+    let page = || socket.ask("GET", "/dashboard", &[], "").text().to_owned();
+    // The advice is made after the first look, and again when it is old.
+    let until = |is_so: &dyn Fn(&str) -> bool| {
+        let start = Instant::now();
+        loop {
+            let page = page();
+            if is_so(&page) {
+                return page;
+            }
+            assert!(start.elapsed() < PATIENCE, "still {page}");
+        }
+    };
+    until(&|page| page.contains("no requests yet"));
+    for _ in 0..9 {
+        server.get("/page/a&b");
+        server.get("/private");
+    }
+    let page = until(&|page| page.contains("<caption>Hits by size, from a sample of 18 requests"));
+    for part in [
+        "<tr><th>8 MiB (now)<td>44.4 %",
+        "<tr><th>the origin forbids to store it<td>no-store<td>*<td>50.0 %",
+        "<caption>What would help",
+    ] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+    assert!(page.contains("/page/a&amp;b") && !page.contains("a&b"), "{page}");
 }
 
 #[test]

@@ -96,6 +96,7 @@ mod socket_activation;
 mod stale_when_unreachable;
 mod stale_windows;
 mod starting;
+mod stat_of_a_server;
 mod stopping;
 mod supervisor;
 mod targets;

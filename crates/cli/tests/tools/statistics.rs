@@ -81,3 +81,17 @@ fn a_tier_is_shown_in_use_and_after_its_processes() {
     assert!(text.contains(" copies, 0 processes\n") && text.contains(path.to_str().unwrap()), "{text}");
     assert!(text.contains("is the tier of processes that were killed"), "{text}");
 }
+
+#[test]
+fn a_server_is_asked_alone_and_its_absence_is_reported() {
+    let volume = Volume::new();
+    let socket = volume.folder().join("admin.sock");
+    let ended = crate::command::run(volume.command(["stat", "--server"]).arg(&socket), b"");
+    assert_eq!((ended.code, ended.text()), (3, ""));
+    assert!(ended.stderr.contains("no answer from a server at"), "{}", ended.stderr);
+    for words in [&["--server", "a.sock", "--sizes"][..], &["--server", "http://127.0.0.1"], &["--token-file", "token"]]
+    {
+        let ended = volume.run(["stat"].iter().chain(words));
+        assert_eq!((ended.code, ended.text()), (2, ""), "{words:?}");
+    }
+}

@@ -11,14 +11,13 @@ use http::header::ACCEPT;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use tokio::sync::Mutex;
 
 use super::access::{Need, check};
 use super::purge_request;
 use super::refusal::Refusal;
 use super::status::Status;
 use crate::config::log::LogLevels;
-use crate::serve::advice::{Report, advise};
+use crate::serve::advice::{Adviser, NoAdvice};
 use crate::serve::body::Body;
 use crate::serve::dashboard::{Dashboard, Full, Page};
 use crate::serve::error::Error;
@@ -44,8 +43,7 @@ pub(super) struct Api {
     cache: Cache,
     dashboard: Arc<Dashboard>,
     started: Instant,
-    /// The last advice, and until when it is new enough.
-    advice: Mutex<Option<(Instant, Report)>>,
+    adviser: Arc<Adviser>,
 }
 
 impl Answers for Api {
@@ -62,8 +60,9 @@ impl Answers for Api {
 
 impl Api {
     pub(super) fn new(upgrader: Arc<Upgrader>, cache: Cache) -> Self {
-        let dashboard = Arc::new(Dashboard::new(Arc::clone(&upgrader.reloader), cache.clone()));
-        Self { upgrader, cache, dashboard, started: Instant::now(), advice: Mutex::default() }
+        let adviser = Arc::<Adviser>::default();
+        let dashboard = Dashboard::new(Arc::clone(&upgrader.reloader), cache.clone(), Arc::clone(&adviser));
+        Self { upgrader, cache, dashboard: Arc::new(dashboard), started: Instant::now(), adviser }
     }
 
     /// What shows the server live.
@@ -164,26 +163,11 @@ impl Api {
         }
     }
 
-    /// Advice from the sample of requests. It is made again if ten times as long has passed as that took, so that clients that ask often take a
-    /// tenth of a processor at most.
     async fn advice(&self, shared: Arc<Shared>) -> Result<Response<Body>, Refusal> {
-        let mut known = self.advice.lock().await;
-        let asked = Instant::now();
-        if let Some((until, report)) = &*known
-            && asked < *until
-        {
-            return Ok(reply::json(StatusCode::OK, report));
-        }
-        let advising = tokio::task::spawn_blocking(move || advise(&shared));
-        match advising.await {
-            Ok(Ok(report)) => {
-                let response = reply::json(StatusCode::OK, &report);
-                let now = Instant::now();
-                *known = Some((now + (now - asked) * 10, report));
-                Ok(response)
-            }
-            Ok(Err(error)) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
-            Err(_) => Err(Refusal::panicked()),
+        match self.adviser.advice(shared).await {
+            Ok(report) => Ok(reply::json(StatusCode::OK, &*report)),
+            Err(NoAdvice::Engine(error)) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+            Err(NoAdvice::Panicked) => Err(Refusal::panicked()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The response to `GET /status`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use eyewall::{Cache, Stats};
@@ -8,6 +9,8 @@ use eyewall_second_level::Status as LevelStatus;
 use serde::Serialize;
 
 use crate::sandbox::{self, Closed};
+use crate::serve::metrics::Totals;
+use crate::serve::outcome::Verdict;
 use crate::serve::shared::{Shared, SharedSite};
 use crate::serve::tls::CertificateStatus;
 use crate::warnings;
@@ -44,12 +47,28 @@ struct Volume {
 
 #[derive(Serialize)]
 struct SiteStatus {
+    /// The label of its metrics.
+    name: String,
     hosts: Vec<String>,
     aliases: Vec<String>,
     root: Option<String>,
     origins: Vec<String>,
     /// For HTTPS.
     certificates: Vec<CertificateStatus>,
+    traffic: Traffic,
+}
+
+/// The requests of a site since the server's start.
+#[derive(Default, Serialize)]
+struct Traffic {
+    requests: u64,
+    verdicts: BTreeMap<&'static str, u64>,
+    /// Those for which no origin was asked.
+    spared_requests: u64,
+    /// Bytes of bodies that were sent to clients.
+    bytes: u64,
+    /// Responses with a status from 500 on.
+    errors: u64,
 }
 
 impl Status {
@@ -58,6 +77,7 @@ impl Status {
     /// # Errors
     /// The engine's.
     pub(super) fn of(shared: &Shared, cache: &Cache, uptime: Duration) -> eyewall::Result<Self> {
+        let totals = shared.metrics.totals();
         Ok(Self {
             version: env!("CARGO_PKG_VERSION"),
             process: std::process::id(),
@@ -67,7 +87,7 @@ impl Status {
                 .sites
                 .iter()
                 .enumerate()
-                .map(|(number, site)| SiteStatus::of(site, shared.certificates(number)))
+                .map(|(number, site)| SiteStatus::of(site, shared.certificates(number), &totals))
                 .collect(),
             flights: shared.pages.in_flight(),
             fleet: shared.fleet.as_ref().map(|fleet| fleet.this()),
@@ -86,14 +106,30 @@ impl Volume {
 }
 
 impl SiteStatus {
-    fn of(site: &SharedSite, certificates: Vec<CertificateStatus>) -> Self {
-        let settings = &site.site.settings;
+    fn of(site: &SharedSite, certificates: Vec<CertificateStatus>, totals: &Totals) -> Self {
+        let (settings, name) = (&site.site.settings, site.site.label());
         Self {
             hosts: settings.hosts.iter().map(|host| host.get_ref().to_string()).collect(),
             aliases: settings.aliases.iter().map(|alias| alias.get_ref().to_string()).collect(),
             root: settings.root.as_ref().map(|root| root.get_ref().display().to_string()),
             origins: settings.origins.iter().map(|url| url.get_ref().to_string()).collect(),
             certificates,
+            traffic: Traffic::of(&name, totals),
+            name,
+        }
+    }
+}
+
+impl Traffic {
+    fn of(name: &str, totals: &Totals) -> Self {
+        let Some(site) = totals.sites.iter().find(|site| *site.label == *name) else { return Self::default() };
+        let verdicts = Verdict::ALL.into_iter().map(Verdict::label).zip(site.requests);
+        Self {
+            requests: site.requests.iter().sum(),
+            verdicts: verdicts.collect(),
+            spared_requests: site.spared_requests,
+            bytes: site.bytes.iter().sum(),
+            errors: site.errors,
         }
     }
 }

@@ -94,6 +94,7 @@ impl Reasons {
 /// A reason in words.
 pub(super) fn words(reason: &str) -> &'static str {
     match reason {
+        "collapsed" => "waited for the response to another request, so the origin was asked once",
         "first" => "the first request for its address",
         "evicted" => "evicted before the next request: the volume is small",
         "expired" => "the stored response had expired",
@@ -113,6 +114,6 @@ pub(super) fn words(reason: &str) -> &'static str {
         "stale" => "stale when it came",
         "head" => "a HEAD of something that isn't stored",
         "range" => "a range of something that isn't stored",
-        _ => "see the reasons of Cache-Status; the name of a rule is its `bypass` or `no_store`",
+        _ => "a rule of this name bypasses the cache; otherwise see the reasons of Cache-Status",
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! ../sample ──> classes: why a request wasn't a hit ──> replay: through a volume of the engine, with another size or setting
-//!                                                         └──> remedies: the difference ──> report
+//!                                                         │  └──> remedies: the difference ──> report
+//!                                                         └──> calibrate: the scale on which it evicts as the server did
 //! ```
 //! A replay takes each request as the server met it. A request whose response had expired, or could not be stored, is a miss at any size.
 //! So the difference of two replays says what a change gains, and what was measured is never replaced by what was replayed.
@@ -11,6 +12,8 @@
 //! # What is absent
 //! Parts of the key from fields of the request, and variants: where they matter, requests for other variants count as misses at any size.
 
+mod adviser;
+mod calibrate;
 mod classes;
 mod paths;
 mod remedies;
@@ -19,6 +22,7 @@ mod report;
 
 use std::collections::{HashMap, HashSet};
 
+pub(crate) use adviser::{Adviser, NoAdvice};
 use classes::{Class, Reasons};
 use replay::{Change, Tally, Trial};
 pub use report::{MissShare, PathShare, Remedy, Report, Sample, SizePoint};
@@ -30,24 +34,34 @@ use super::shared::Shared;
 const FACTORS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 /// The most reasons to show.
 const REASONS_MAX: usize = 12;
+/// Removals are few if there are so many evictions for each.
+const REMOVES_PART: u64 = 20;
 /// A sample with fewer requests, or fewer paths, is small.
 const SMALL: (u64, u64) = (1000, 50);
 
-/// The advice for this server. It takes up to a second of a processor, so no event loop should wait for it.
+/// The advice for this server. It takes a second or two of a processor, so no event loop should wait for it.
 ///
 /// # Errors
 /// The engine's, if a volume for a replay can't be made.
-pub(crate) fn advise(shared: &Shared) -> eyewall::Result<Report> {
+fn advise(shared: &Shared) -> eyewall::Result<Report> {
     let snapshot = shared.metrics.sample();
     let stats = shared.cache.stats()?;
     let mut classes = classes::classes(&snapshot);
     let sizes = FACTORS.map(|factor| (factor, (stats.size_bytes as f64 * factor) as u64));
     let largest = sizes.iter().map(|(_, size)| *size).max().unwrap_or(stats.size_bytes);
-    if stats.purges > 0 {
+    let evictions = stats.evictions_cold + stats.evictions_index;
+    // Whole parts of the volume may be gone by one purge, but by a removal only one entry.
+    let has_purged = stats.purges > 0 || stats.removes > evictions / REMOVES_PART;
+    if has_purged {
         find_purged(&snapshot, &mut classes, stats.size_bytes, largest)?;
     }
-    let trial = Trial::new(&snapshot, &classes, largest);
-    let base = trial.run(stats.size_bytes, Change::Nothing, |_| {})?;
+    let mut trial = Trial::new(&snapshot, &classes, largest);
+    // Otherwise some of the misses of stored keys have other reasons than evictions.
+    let base = if has_purged || shared.sites.iter().any(|shared| shared.site.key.has_parts()) {
+        trial.run(stats.size_bytes, Change::Nothing, |_| {})?
+    } else {
+        trial.calibrate(stats.size_bytes, evictions > 0)?
+    };
     let (hit_ratio, byte_hit_ratio) = measured(&trial);
     let points = sizes.map(|(factor, size_bytes)| {
         let tally = if size_bytes == stats.size_bytes {

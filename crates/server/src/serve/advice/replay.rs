@@ -41,6 +41,12 @@ pub(super) struct Tally {
     miss_bytes: [f64; GROUPS],
 }
 
+impl Tally {
+    pub(super) fn misses(&self) -> f64 {
+        self.misses.iter().sum()
+    }
+}
+
 /// What a replay begins with.
 pub(super) struct Trial<'a> {
     pub(super) snapshot: &'a Snapshot,
@@ -51,6 +57,8 @@ pub(super) struct Trial<'a> {
     footprint: u64,
     /// The records of paths above it are left out, so that the volume isn't too large.
     rate: f64,
+    /// A volume of the replay has this many times the size of that of the server with the same evictions (`calibrate`).
+    pub(super) scale: f64,
 }
 
 /// The stored keys.
@@ -75,7 +83,7 @@ impl<'a> Trial<'a> {
         bytes.values_mut().filter(|bytes| **bytes == 0).for_each(|bytes| *bytes = UNKNOWN_BYTES);
         let footprint = bytes.values().map(|bytes| u64::from(*bytes) + HEAD_BYTES).sum();
         let rate = snapshot.rate.min(VOLUME_MAX / size as f64);
-        Self { snapshot, classes, bytes, footprint, rate }
+        Self { snapshot, classes, bytes, footprint, rate, scale: 1.0 }
     }
 
     /// The records of the replay, and their numbers.
@@ -106,7 +114,8 @@ impl<'a> Trial<'a> {
         (sum / requests, error / requests, of_bytes / bytes.max(1.0))
     }
 
-    /// Replays the sample through a volume of this size. `missed` gets the number of each record that the volume doesn't have.
+    /// Replays the sample through a volume of this size. `missed` gets the number of each record that the volume doesn't have. Each request looks
+    /// its key up before it puts it, as in the server: a look-up that misses counts when the engine decides which newcomer stays.
     pub(super) fn run(&self, size: u64, change: Change<'_>, mut missed: impl FnMut(usize)) -> eyewall::Result<Tally> {
         let mut shelf = self.shelf(size)?;
         let mut tally = Tally { misses: [0.0; GROUPS], miss_bytes: [0.0; GROUPS] };
@@ -133,7 +142,8 @@ impl<'a> Trial<'a> {
                 (Class::NotStored, Change::Stored { site, reason, ttl })
                     if is_of(site) && self.snapshot.name(record.reason) == reason =>
                 {
-                    if ttl.is_some_and(is_older) || !shelf.has(key)? {
+                    let has = shelf.has(key)?;
+                    if !has || ttl.is_some_and(is_older) {
                         miss();
                         stored.insert(key, record.at_ms);
                         shelf.put(key, bytes)?;
@@ -144,16 +154,16 @@ impl<'a> Trial<'a> {
                     if is_of(site) && !is_older(ttl) && shelf.has(key)? => {}
                 (Class::Expired | Class::Forced | Class::Purged, _) => {
                     miss();
+                    shelf.has(key)?;
                     stored.insert(key, record.at_ms);
                     shelf.put(key, bytes)?;
                 }
                 (Class::Plain, _) => {
-                    let is_known = stored.contains_key(&key);
-                    if is_known && shelf.has(key)? {
+                    if shelf.has(key)? {
                         continue;
                     }
-                    // It was stored before the sample began.
-                    if is_known || !record.is_hit() {
+                    // Otherwise it was stored before the sample began.
+                    if stored.contains_key(&key) || !record.is_hit() {
                         miss();
                     }
                     stored.insert(key, record.at_ms);
@@ -165,7 +175,7 @@ impl<'a> Trial<'a> {
     }
 
     fn shelf(&self, size: u64) -> eyewall::Result<Shelf> {
-        let scaled = (size as f64 * self.rate).max(VOLUME_MIN);
+        let scaled = (size as f64 * self.rate * self.scale).max(VOLUME_MIN);
         let footprint = self.footprint as f64 * self.rate / self.snapshot.rate;
         if footprint * 1.5 < scaled {
             return Ok(Shelf::All(HashSet::new()));

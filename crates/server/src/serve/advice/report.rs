@@ -80,7 +80,7 @@ pub struct SizePoint {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MissShare {
-    /// The reason: one of `Cache-Status`, or `first`, `evicted`, `purged`, `expired`, `vary-miss`, `trackers`.
+    /// The reason: one of `Cache-Status`, or `first`, `collapsed`, `evicted`, `purged`, `expired`, `vary-miss`, `trackers`.
     pub reason: String,
     /// In words.
     pub words: String,

@@ -11,8 +11,10 @@
 //! connects again, to the process that has taken over.
 //!
 //! # What is absent
-//! Anything that the administration doesn't have in another way: the page asks `POST /explain` and `POST /purge` as others do.
+//! Anything that the administration doesn't have in another way: the page asks `GET /advice`, `POST /explain` and `POST /purge` as others
+//! do.
 
+mod advised;
 mod history;
 mod page;
 mod sample;
@@ -26,6 +28,7 @@ use eyewall::Cache;
 use serde::Serialize;
 use tokio::sync::{Notify, mpsc, watch};
 
+use super::advice::Adviser;
 use super::body::Body;
 use super::purge::Feed;
 use super::reload::Reloader;
@@ -51,6 +54,7 @@ const EVENTS_MAX: usize = 16;
 pub(crate) struct Dashboard {
     reloader: Arc<Reloader>,
     cache: Cache,
+    adviser: Arc<Adviser>,
     state: Mutex<State>,
     /// Wakes the sampler for a new viewer.
     joined: Notify,
@@ -84,10 +88,10 @@ pub(crate) enum Full {
 }
 
 impl Dashboard {
-    pub(crate) fn new(reloader: Arc<Reloader>, cache: Cache) -> Self {
+    pub(crate) fn new(reloader: Arc<Reloader>, cache: Cache, adviser: Arc<Adviser>) -> Self {
         let history = History::new(reloader.shared().metrics.started);
         let state = State { history, viewers: Vec::new(), last: None, has_ended: false };
-        Self { reloader, cache, state: Mutex::new(state), joined: Notify::new() }
+        Self { reloader, cache, adviser, state: Mutex::new(state), joined: Notify::new() }
     }
 
     /// Samples until `ending` says true.

@@ -7,6 +7,7 @@ use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_T
 use http::header::{X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
+use super::advised;
 use super::sample::Sample;
 use super::{Dashboard, Full};
 use crate::serve::body::Body;
@@ -24,7 +25,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The path, the type and the bytes of each file.
-const FILES: [(&str, &str, &str); 8] = [
+const FILES: [(&str, &str, &str); 9] = [
     ("/dashboard", HTML, include_str!("page/index.html")),
     ("/dashboard/style.css", "text/css; charset=utf-8", include_str!("page/style.css")),
     ("/dashboard/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
@@ -32,6 +33,7 @@ const FILES: [(&str, &str, &str); 8] = [
     ("/dashboard/words.js", SCRIPT, include_str!("page/words.js")),
     ("/dashboard/charts.js", SCRIPT, include_str!("page/charts.js")),
     ("/dashboard/panels.js", SCRIPT, include_str!("page/panels.js")),
+    ("/dashboard/advice.js", SCRIPT, include_str!("page/advice.js")),
     ("/dashboard/lookup.js", SCRIPT, include_str!("page/lookup.js")),
 ];
 
@@ -61,9 +63,9 @@ impl Dashboard {
             return file(content_type, text);
         }
         let table = if sees_all {
-            self.look()
-                .await
-                .map_or_else(|| "<p>The server's log says what failed.</p>".to_owned(), |sample| table(&sample))
+            let advice = advised::tables(self.adviser.last(self.reloader.shared()).as_deref());
+            let figures = self.look().await.map(|sample| table(&sample));
+            figures.unwrap_or_else(|| "<p>The server's log says what failed.</p>".to_owned()) + &advice
         } else {
             "<p>Without script, this page can't show the server's token. Set <code>read_without_token = true</code> \
              in <code>[server.admin]</code> to see the figures here.</p>"
@@ -148,6 +150,6 @@ fn table(sample: &Sample) -> String {
     text
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }

@@ -1,6 +1,6 @@
 //! What the page shows of one moment.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::history::Point;
 use super::window::Windows;
-use crate::serve::metrics::{MissedKey, OriginTotals, Times, Totals, quantile};
+use crate::serve::metrics::{MissedKey, OriginTotals, SiteTotals, Times, Totals, quantile};
 use crate::serve::outcome::Verdict;
 use crate::serve::shared::Shared;
 use crate::serve::tls::CertificateStatus;
@@ -124,28 +124,10 @@ impl Sample {
         let metrics = &shared.metrics;
         let totals = metrics.totals();
         let point = Point::now(metrics, &totals);
-        let Totals { sites, origins, failures, remembered, .. } = totals;
-        let mut asked: HashMap<&str, i64> = HashMap::new();
-        for origin in &origins {
-            *asked.entry(&origin.site).or_default() += origin.first_requests();
-        }
-        let asked_of = |site: &str| asked.get(site).map_or(0, |asked| (*asked).max(0) as u64);
-        let mut sites: Vec<_> = sites
-            .into_iter()
-            .map(|site| {
-                let requests = site.requests.iter().sum::<u64>();
-                Site {
-                    requests,
-                    spared_requests: if site.is_site() { requests.saturating_sub(asked_of(&site.label)) } else { 0 },
-                    bytes: site.bytes.iter().sum(),
-                    errors: site.errors,
-                    verdicts: site.requests,
-                    name: site.label,
-                }
-            })
-            .collect();
+        let mut sites: Vec<_> = totals.sites.iter().map(Site::of).collect();
         sites.sort_by(|one, other| other.requests.cmp(&one.requests).then_with(|| one.name.cmp(&other.name)));
         let more_sites = shorten(&mut sites);
+        let Totals { origins, failures, remembered, .. } = totals;
         let mut origins = Origin::all(shared, origins);
         let more_origins = shorten(&mut origins);
         let figures = metrics.connections();
@@ -199,6 +181,19 @@ impl Slow {
             certificates: certificates.collect(),
             fleet: shared.fleet.as_ref().map(|fleet| fleet.this()),
             warnings,
+        }
+    }
+}
+
+impl Site {
+    fn of(site: &SiteTotals) -> Self {
+        Self {
+            requests: site.requests.iter().sum(),
+            spared_requests: site.spared_requests,
+            bytes: site.bytes.iter().sum(),
+            errors: site.errors,
+            verdicts: site.requests,
+            name: site.label.clone(),
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) use missed::{Asked, MissedKey};
 pub(crate) use origins::{OpenConnection, OriginCounters};
 use page::Format;
 use scrape::scrape;
-pub(crate) use totals::{OriginTotals, Times, Totals, quantile};
+pub(crate) use totals::{OriginTotals, SiteTotals, Times, Totals, quantile};
 
 use super::purge::Feed;
 

@@ -1,6 +1,6 @@
 //! All counts as plain numbers, for the dashboard.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::counters::{BOUNDS, Histogram, SiteCounters};
 use super::origins::{OriginCounters, Reason};
@@ -36,6 +36,8 @@ pub(crate) struct SiteTotals {
     pub(crate) bytes: [u64; Verdict::ALL.len()],
     /// Responses with a status from 500 on.
     pub(crate) errors: u64,
+    /// Requests for which no origin had to be asked.
+    pub(crate) spared_requests: u64,
 }
 
 /// What a server has counted for one origin.
@@ -54,6 +56,21 @@ pub(crate) struct OriginTotals {
     pub(crate) times: Times,
 }
 
+impl Totals {
+    /// Finds out for each site for how many requests no origin had to be asked.
+    fn find_spared(&mut self) {
+        let mut asked: HashMap<&str, i64> = HashMap::new();
+        for origin in &self.origins {
+            *asked.entry(&origin.site).or_default() += origin.first_requests();
+        }
+        for site in self.sites.iter_mut().filter(|site| site.is_site()) {
+            // A request that is under way may have been sent again and have no end yet. Refreshes may ask more than clients do.
+            let asked = asked.get(&*site.label).map_or(0, |asked| (*asked).max(0) as u64);
+            site.spared_requests = site.requests.iter().sum::<u64>().saturating_sub(asked);
+        }
+    }
+}
+
 impl SiteTotals {
     /// Whether the requests belong to a site.
     pub(crate) fn is_site(&self) -> bool {
@@ -61,7 +78,8 @@ impl SiteTotals {
     }
 
     fn of(label: Box<str>, counters: &SiteCounters, failures: &mut BTreeMap<String, u64>) -> Self {
-        let mut totals = Self { label, requests: Default::default(), bytes: Default::default(), errors: 0 };
+        let (requests, bytes) = Default::default();
+        let mut totals = Self { label, requests, bytes, errors: 0, spared_requests: 0 };
         for (verdict, status, tally) in counters.answers() {
             let requests = tally.requests.get();
             totals.requests[verdict as usize] += requests;
@@ -125,6 +143,7 @@ impl Metrics {
             add(&mut totals.origin_times, &counters.first_byte);
             totals.origins.push(OriginTotals::of(labels, &counters));
         }
+        totals.find_spared();
         totals
     }
 }

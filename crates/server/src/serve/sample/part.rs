@@ -23,6 +23,8 @@ const RECORDS: [usize; 2] = [1 << 12, 1 << 16];
 const RECORDS_PER_PATH: usize = 8;
 /// Older records are forgotten before paths are.
 const AGE_MAX: Duration = Duration::from_hours(1);
+/// The reason of a miss that waited for the response to another request.
+const COLLAPSED: &str = "collapsed";
 /// Longer paths are cut off.
 const PATH_BYTES_MAX: usize = 200;
 
@@ -115,6 +117,7 @@ impl Part {
         let text = |name| fields.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let reason = match outcome.verdict {
             Verdict::Hit | Verdict::Stale | Verdict::Revalidated => None,
+            Verdict::Miss if outcome.is_collapsed => Some(COLLAPSED),
             Verdict::Miss => outcome.forward,
             _ => outcome.reason,
         };

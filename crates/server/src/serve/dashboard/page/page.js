@@ -1,5 +1,6 @@
 // Follows the events of the server.
 import { at, say } from "./words.js";
+import * as advice from "./advice.js";
 import * as lookup from "./lookup.js";
 import * as panels from "./panels.js";
 
@@ -33,6 +34,7 @@ const HANDLERS = {
     panels.add(sample);
     tell("live", "live");
     show();
+    advice.begin();
   },
 };
 

@@ -1,5 +1,5 @@
 // Puts a sample into the page.
-import { VERDICTS, at, bytes, count, duration, element, fill, percent, rate, say, share, time } from "./words.js";
+import { VERDICTS, at, bar, bytes, cell, count, duration, element, fill, percent, rate, say, share, time } from "./words.js";
 import { drawArea, drawRing, ratesOf, stepAt, strip, stripAxis } from "./charts.js";
 
 const STEPS = 90;
@@ -123,13 +123,6 @@ function volume(sample, before) {
   ];
   fill("volume", rows, () => rows.map(([name, number, small]) => element("div", {}, element("dt", {}, name), element("dd", {}, number, small ? element("small", {}, small) : null))));
 }
-
-function bar(part) {
-  if (part === null) return "-";
-  return element("div", { class: "bar" }, element("i", { "--share": Math.round(part * 100) }), element("span", {}, percent(part)));
-}
-
-const cell = (head, value, kind = "number") => element("td", { class: kind, "data-head": head }, value);
 
 function sites(sample, before) {
   const seconds = before ? (sample.time - before.time) / 1000 : 0;

@@ -60,6 +60,14 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
+// A share as a bar, and in figures.
+export function bar(part) {
+  if (part === null) return "-";
+  return element("div", { class: "bar" }, element("i", { "--share": Math.round(part * 100) }), element("span", {}, percent(part)));
+}
+
+export const cell = (head, value, kind = "number") => element("td", { class: kind, "data-head": head }, value);
+
 export const at = (id) => document.getElementById(id);
 
 export function say(id, text) {
