@@ -25,6 +25,16 @@ impl Cache {
         self.looked_for(|volume| read::uses(volume, key))
     }
 
+    /// How often the key was asked for and then put, up to 7, as far as the volume's sketch remembers that. `None`: it doesn't know the key. The
+    /// answer may be wrong for one key in thousands, and leaves no trace.
+    ///
+    /// # Errors
+    /// Those of [`Cache::get`].
+    pub fn remembered_requests(&self, key: impl AsRef<[u8]>) -> Result<Option<u64>> {
+        let key = key.as_ref();
+        self.looked_for(|volume| read::remembered_requests(volume, key))
+    }
+
     /// Whether `key` has a valid entry. Doesn't count as a use.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         Ok(self.peek(key)?.is_some())

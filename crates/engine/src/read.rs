@@ -147,6 +147,12 @@ pub(crate) fn uses(volume: &Volume, key: &[u8]) -> Result<Option<u8>> {
     Ok(found.map(|_| uses))
 }
 
+/// What the sketch remembers of a key.
+pub(crate) fn remembered_requests(volume: &Volume, key: &[u8]) -> Result<Option<u64>> {
+    check_key(volume, key)?;
+    Ok(sketch::remembered(volume, &volume.place(key)))
+}
+
 /// Like [`get_at`], but shows the pinned entry to `watch` before it is returned.
 #[inline]
 pub(crate) fn get_watched<'a>(

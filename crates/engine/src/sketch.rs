@@ -78,6 +78,12 @@ pub(crate) fn requests(volume: &Volume, place: &Place) -> Option<u64> {
     Some(line.find(place).map_or(0, |number| line.cell(number).requests()))
 }
 
+/// The same; `None` also if the sketch doesn't know the key.
+pub(crate) fn remembered(volume: &Volume, place: &Place) -> Option<u64> {
+    let line = Line::of(volume, place)?;
+    line.find(place).map(|number| line.cell(number).requests())
+}
+
 /// The line of a key, of which the first `cells` cells after the hand are in use.
 #[derive(Clone, Copy)]
 struct Line<'a> {

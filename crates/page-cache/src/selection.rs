@@ -114,6 +114,21 @@ impl Pages {
         replaced
     }
 
+    /// All stored variants of an address, the latest first; none if its response doesn't vary. The look-ups leave no trace.
+    pub async fn variants(&self, key: &[u8], now: SystemTime) -> Vec<Stored> {
+        let Some(found) = self.look(Store::glance, key).await.found() else { return Vec::new() };
+        if found.head.kind != Kind::VaryIndex {
+            return Vec::new();
+        }
+        let Some(vary_index) = VaryIndex::decode(found.bytes()) else { return Vec::new() };
+        let mut all = Vec::new();
+        for variant in vary_index.variants() {
+            let stored = self.stored(Store::glance, key, vary_index.key_of(key, variant), now).await;
+            all.extend(stored.map(|stored| Stored { vary: variant.names.clone(), ..stored }));
+        }
+        all
+    }
+
     /// The response under a key, which belongs to this address or to a variant of it.
     pub async fn stored(&self, look: Look, address: &[u8], key: Vec<u8>, now: SystemTime) -> Option<Stored> {
         let found = self.look(look, &key).await.found()?;

@@ -302,6 +302,11 @@ impl Store {
         self.cache.uses(key).ok().flatten()
     }
 
+    /// How often a key was asked for and then stored, as [`Cache::remembered_requests`] says. The look-up leaves no trace.
+    pub fn remembered_requests(&self, key: &[u8]) -> Option<u64> {
+        self.cache.remembered_requests(key).ok().flatten()
+    }
+
     /// The entry of a key, fresh or stale, or a remembered failure. The look-up leaves no trace.
     pub fn glance(&self, key: &[u8]) -> LookupResult {
         self.cache.peek_any(key).map_or(LookupResult::Nothing, |looked| self.result_of(looked))

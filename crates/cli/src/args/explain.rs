@@ -1,5 +1,6 @@
 //! The command line of `explain`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
@@ -8,8 +9,10 @@ use super::operate::ServerPlace;
 
 pub(super) const EXPLAIN_AFTER_HELP: &str = "\
 Nothing is sent to an origin, nothing is stored, and no hits or misses are counted. The explanation takes the steps of the server for a \
-request that comes now, without content, and from no trusted proxy. It leaves out limits of clients, other nodes of a fleet, requests that are \
-under way, and the health of origins.
+request that comes now, without content. It leaves out other nodes of a fleet, requests that are under way, and the health of origins. Without \
+--from, the request comes from no trusted proxy, and limits of clients are left out, too.
+
+The values of cookies and of fields by which other clients have chosen a variant are not shown.
 
 With --config, no server has to run: the file says how one would answer from its volume. It doesn't know the ports and the recent \
 past of a running server. --cache overrides the volume's path.";
@@ -35,6 +38,9 @@ pub struct Explain {
     /// A field of the request, such as 'Accept-Language: de'; may be repeated
     #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = parse_field)]
     pub headers: Vec<(String, String)>,
+    /// The address from which the request comes. If it is that of a trusted proxy, X-Forwarded-For and its like count
+    #[arg(long, value_name = "ADDRESS")]
+    pub from: Option<IpAddr>,
     /// Write one JSON object
     #[arg(long)]
     pub json: bool,

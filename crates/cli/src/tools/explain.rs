@@ -5,7 +5,9 @@ use std::io::Write as _;
 use std::path::Path;
 
 use eyewall_server::config;
-use eyewall_server::explain::{self, Explanation, Question, StoredOf, Verdict};
+use eyewall_server::explain::{
+    self, ClientOf, Explanation, Past, Piece, PurgeOf, Question, RedirectOf, RequestOf, StoredOf, VariantOf, Verdict,
+};
 use eyewall_server::units::{counted, size};
 use serde_json::json;
 
@@ -16,7 +18,10 @@ use crate::{Error, Outcome, output, volume};
 pub(crate) fn run(cache: Option<&Path>, asked: &Explain) -> Result<Outcome, Error> {
     let explanation = match (&asked.server, &asked.config) {
         (Some(server), _) => {
-            let body = json!({ "url": asked.url, "method": asked.method, "headers": asked.headers });
+            let mut body = json!({ "url": asked.url, "method": asked.method, "headers": asked.headers });
+            if let Some(from) = asked.from {
+                body["from"] = json!(from);
+            }
             question(server, asked.token_file.as_deref(), Post { path: "/explain", body })?
         }
         (None, Some(config)) => by_configuration(cache, config, asked)?,
@@ -35,9 +40,13 @@ fn by_configuration(cache: Option<&Path>, file: &Path, asked: &Explain) -> Resul
     let config = config::load(file).map_err(|problems| Error::Config { path: file.to_owned(), problems })?;
     let path = cache.or(config.cache.path.as_ref().map(|path| path.get_ref().as_path()));
     let cache = volume::open_to_read(volume::named(path)?)?;
-    let question = Question { url: asked.url.clone(), method: asked.method.clone(), headers: asked.headers.clone() };
+    let (url, method, headers) = (asked.url.clone(), asked.method.clone(), asked.headers.clone());
+    let question = Question { url, method, headers, from: asked.from };
     Ok(explain::of_volume(config, &cache, &question)?)
 }
+
+/// How many variants have a line.
+const VARIANTS_SHOWN: usize = 10;
 
 /// Lines of a name and a text. Further lines with the same name leave it out.
 #[derive(Default)]
@@ -69,6 +78,13 @@ fn in_words(explanation: &Explanation) -> String {
     if let Some(told) = &explanation.cache_status {
         paper.line("told", &format!("Cache-Status: {told}"));
     }
+    if let Some(client) = &explanation.client {
+        of_client(&mut paper, client);
+    }
+    if let Some(RedirectOf { location, rule, .. }) = &explanation.redirect {
+        let rule = rule.as_ref().map(|rule| format!(" by the rule {rule}")).unwrap_or_default();
+        paper.line("redirect", &format!("to {location}{rule}"));
+    }
     if let Some(site) = &explanation.site {
         let preset = site.preset.as_ref().map(|preset| format!(", preset {preset}")).unwrap_or_default();
         paper.line("site", &format!("{} (site {} of the configuration{preset})", site.hosts.join(", "), site.number));
@@ -84,9 +100,7 @@ fn in_words(explanation: &Explanation) -> String {
     }
     if let Some(key) = &explanation.key {
         paper.line("key", &key.text);
-        if !key.stripped_parameters.is_empty() {
-            paper.line("key", &format!("without {}, which the site strips", key.stripped_parameters.join("&")));
-        }
+        key.pieces.iter().filter_map(of_piece).for_each(|words| paper.line("key", &words));
     }
     for rule in &explanation.rules {
         let words = match &rule.unmet {
@@ -99,7 +113,77 @@ fn in_words(explanation: &Explanation) -> String {
     if let Some(stored) = &explanation.stored {
         of_stored(&mut paper, stored);
     }
+    of_variants(&mut paper, &explanation.variants);
+    if let Some(past) = &explanation.past {
+        of_past(&mut paper, past);
+    }
     paper.text
+}
+
+fn of_client(paper: &mut Paper, client: &ClientOf) {
+    let scheme = &client.scheme;
+    paper.line("client", &format!("{} by {scheme}", client.address));
+    if !client.believed_proxies.is_empty() {
+        let proxies: Vec<String> = client.believed_proxies.iter().map(ToString::to_string).collect();
+        paper.line("client", &format!("as trusted proxies say: {}", proxies.join(", ")));
+    }
+    if !client.is_known {
+        paper.line("client", "they don't name the client, so the address is that of the last known proxy");
+    }
+}
+
+/// The line of a piece. Scheme, host, path and the parameters that are kept need none: the key shows them.
+fn of_piece(piece: &Piece) -> Option<String> {
+    let Piece { kind, text, is_kept, by, .. } = piece;
+    let by = by.as_deref().unwrap_or_default();
+    match (kind.as_str(), is_kept) {
+        ("parameter", false) => Some(format!("without the parameter {text} ({by})")),
+        ("cookie" | "header", true) => Some(format!("with the {kind} {text} ({by})")),
+        ("cookie" | "header", false) => Some(format!("the {kind} {text} would be part of it, and isn't sent ({by})")),
+        _ => None,
+    }
+}
+
+fn of_variants(paper: &mut Paper, variants: &[VariantOf]) {
+    if variants.is_empty() {
+        return;
+    }
+    let selects = if variants.iter().any(|variant| variant.is_selected) { "one of them" } else { "none of them" };
+    let count = counted(variants.len() as u64, "is stored", "are stored");
+    paper.line("variants", &format!("{count}, and the request selects {selects}"));
+    for variant in variants.iter().take(VARIANTS_SHOWN) {
+        let mark = if variant.is_selected { ", selected" } else { "" };
+        let left = match variant.fresh_for_seconds {
+            left @ 1.. => format!("fresh for {left} s"),
+            over => format!("stale for {} s", -over),
+        };
+        let (status, bytes) = (variant.status, size(variant.bytes));
+        paper.line("variants", &format!("by {}: status {status}, {bytes}, {left}{mark}", variant.vary.join(", ")));
+    }
+}
+
+fn of_past(paper: &mut Paper, past: &Past) {
+    if past.is_unstorable {
+        paper.line("past", "the last response could not be stored, so requests for it don't wait for one another");
+    }
+    if let Some(uses) = past.uses {
+        paper.line("past", &format!("the stored entry was asked for {}", times(uses.into())));
+    }
+    if let Some(requests) = past.remembered_requests {
+        paper.line("past", &format!("the volume remembers that the key was asked for and stored {}", times(requests)));
+    }
+    if let Some(PurgeOf { time, kind, of, .. }) = &past.purge {
+        paper.line("past", &format!("a {kind} purge covered it at {time}: {of}"));
+    }
+    for RequestOf { seconds_ago, verdict, reason, first_byte_us, .. } in &past.requests {
+        let reason = reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let took = *first_byte_us as f64 / 1e3;
+        paper.line("past", &format!("{seconds_ago} s ago: {verdict}{reason}, after {took:.1} ms"));
+    }
+}
+
+fn times(count: u64) -> String {
+    counted(count, "time", "times")
 }
 
 fn of_stored(paper: &mut Paper, stored: &StoredOf) {

@@ -34,7 +34,6 @@ use eyewall_http::precondition::Role;
 use eyewall_http::reuse::{OnFailure, Reuse};
 use eyewall_http::terms::Terms;
 use eyewall_http::vary_index::Variant;
-use http::header::RANGE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode, Version, response};
 
@@ -52,6 +51,7 @@ use crate::upstream::{Failure, Upstream};
 pub use fetch::Asked;
 pub(crate) use fetch::date;
 pub use hit::Freshness;
+use outlook::Asking;
 pub use outlook::{Outlook, Prospect, Verdict};
 pub use pass::Invalidated;
 pub use prescribed::Prescribed;
@@ -188,28 +188,27 @@ impl<U: Upstream> Visit<U> {
             },
             Plan::Ask(ask) => ask,
         };
-        if self.parts.method == Method::HEAD {
-            let stored = ask.stored.map(|stored| (stored, ask.on_failure));
-            return Box::pin(self.pass(CacheStatus::forwarded(ask.why).detail("head"), stored)).await;
-        }
-        let is_ranged = ask.stored.is_none() && self.parts.headers.contains_key(RANGE);
-        match self.settings.place {
-            Place::Gateway if is_ranged => {
-                ask.part = outlook::part(&self.pages, &self.key, &self.parts);
-                // The other cache would get nothing that it may take, and ask the upstream, too.
-                if self.is_for_cache && ask.part.is_none_or(Part::is_of_end) {
-                    return Ok(self.only_if_cached());
-                }
-                if ask.part.is_none() {
-                    return Box::pin(self.pass(CacheStatus::forwarded(ask.why).detail("range"), None)).await;
-                }
+        let asking = Asking::of(&self.pages, &self.key, &self.parts, ask.stored.is_some());
+        match (asking, self.settings.place) {
+            (Asking::Head, _) => {
+                let stored = ask.stored.map(|stored| (stored, ask.on_failure));
+                return Box::pin(self.pass(CacheStatus::forwarded(ask.why).detail("head"), stored)).await;
             }
-            Place::Gateway => {}
-            Place::Origin => {
+            // The other cache would get nothing that it may take, and ask the upstream, too.
+            (Asking::Range, Place::Gateway) if self.is_for_cache => return Ok(self.only_if_cached()),
+            (Asking::Part(part), Place::Gateway) if self.is_for_cache && part.is_of_end() => {
+                return Ok(self.only_if_cached());
+            }
+            (Asking::Range, Place::Gateway) => {
+                return Box::pin(self.pass(CacheStatus::forwarded(ask.why).detail("range"), None)).await;
+            }
+            (Asking::Part(part), Place::Gateway) => ask.part = Some(part),
+            (Asking::Whole, Place::Gateway) => {}
+            (asking, Place::Origin) => {
                 ask.as_it_came = ask.stored.is_none() && self.is_unstorable();
                 // The upstream itself makes a part of a response that can't be stored in parts, if it can. No other request could
                 // use the part.
-                if ask.as_it_came || is_ranged {
+                if ask.as_it_came || !matches!(asking, Asking::Whole) {
                     return Box::pin(self.fetch(*ask)).await;
                 }
             }

@@ -65,11 +65,40 @@ impl Verdict {
     }
 }
 
-/// The part to ask the upstream for if nothing is stored. `None`: the request bypasses the volume, as it has no range or too many, or can't
-/// be stored.
-pub(super) fn part(pages: &Pages, key: &[u8], request: &Parts) -> Option<Part> {
-    let may_be_part = request.method == Method::GET && !pages.is_unstorable(key);
-    Part::of(&request.headers, pages).filter(|_| may_be_part)
+/// What to ask the upstream for if nothing stored answers the request.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Asking {
+    /// The head, which passes through.
+    Head,
+    /// The ranges as they are. They pass through: they are too many, or the response can't be stored.
+    Range,
+    /// The fragments of a range.
+    Part(Part),
+    /// All of it, or whether the stored response is still right.
+    Whole,
+}
+
+impl Asking {
+    /// `validates`: there is a stored response, which is to be validated.
+    pub(super) fn of(pages: &Pages, key: &[u8], request: &Parts, validates: bool) -> Self {
+        if request.method == Method::HEAD {
+            return Self::Head;
+        }
+        if validates || !request.headers.contains_key(RANGE) {
+            return Self::Whole;
+        }
+        let may_be_part = request.method == Method::GET && !pages.is_unstorable(key);
+        Part::of(&request.headers, pages).filter(|_| may_be_part).map_or(Self::Range, Self::Part)
+    }
+
+    /// Why the upstream's response only passes through.
+    fn passed_as(self) -> Option<&'static str> {
+        match self {
+            Self::Head => Some("head"),
+            Self::Range => Some("range"),
+            Self::Part(_) | Self::Whole => None,
+        }
+    }
 }
 
 /// Whether bytes of a stored body that the request wants were evicted.
@@ -139,12 +168,7 @@ impl Outlook {
             _ => false,
         };
         let validates = matches!(&verdict, Verdict::Stored { reuse: Reuse::Validate { .. }, .. });
-        let passed_as = if parts.method == Method::HEAD {
-            Some("head")
-        } else {
-            let is_ranged = !validates && parts.headers.contains_key(RANGE);
-            (is_ranged && part(pages, key, parts).is_none()).then_some("range")
-        };
+        let passed_as = Asking::of(pages, key, parts, validates).passed_as();
         let asks = |why| {
             let status = CacheStatus::forwarded(why);
             if let Some(detail) = passed_as { status.detail(detail) } else { status }

@@ -220,6 +220,11 @@ impl KeyRules {
     }
 }
 
+/// Whether one of these patterns strips this parameter.
+pub(crate) fn strips<'a>(patterns: impl IntoIterator<Item = &'a str>, piece: &str) -> bool {
+    Glob::set(patterns, false).is_match(&*decoded_parameter(name_of(piece)))
+}
+
 fn push_part(key: &mut String, kind: &str, name: &str, value: &[u8]) {
     key.extend([" ", kind, ":", name, "="]);
     key.extend(percent_encode(value, PART));

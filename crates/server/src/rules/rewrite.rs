@@ -163,6 +163,12 @@ impl<'a> Decision<'a> {
         Some((*status, target.location(Requested { path: key.path(), query: key.query(), rest })))
     }
 
+    /// The name of the rule with that redirect.
+    pub(crate) fn redirecting_rule(&self) -> Option<&'a str> {
+        let redirects = |rule: &&Compiled| rule.rewrite.as_deref().is_some_and(|rewrite| rewrite.redirect.is_some());
+        self.rules.among(self.matched).filter(redirects).last().map(|rule| rule.name.as_str())
+    }
+
     /// Whether a redirect answers the request.
     pub(crate) fn redirects(&self) -> bool {
         self.redirect.is_some()

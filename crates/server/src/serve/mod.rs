@@ -6,7 +6,7 @@
 //!   arrival          the client and the scheme of a connection
 //!   simple_request   requests for a page without conditions
 //!   trusted_proxies  fields of trusted proxies about their clients
-//!   service   one request in: its site, its key; one response out
+//!   service   one request in, one response out         routing   its site, its key, and where it goes
 //!     purge/  PURGE, and the targets of purges
 //!     files/  --root: the files of a folder, by `eyewall-files`
 //!     proxy/  --origin: the site's rules for the page cache     origin/
@@ -60,6 +60,7 @@ mod purge;
 mod random;
 mod reload;
 mod reply;
+mod routing;
 mod sample;
 mod sandbox;
 mod second_level;

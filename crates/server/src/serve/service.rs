@@ -4,28 +4,28 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use eyewall_http::reuse;
 use eyewall_page_cache::store::Store;
 use eyewall_tls::acme::HTTP_PATH;
-use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, LOCATION, STRICT_TRANSPORT_SECURITY};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::header::{ALLOW, CONTENT_TYPE, LOCATION, STRICT_TRANSPORT_SECURITY};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 
+use super::admission::Admission;
 use super::arrival::Arrival;
 use super::body::Body;
 use super::files::Files;
 use super::origin::Origins;
 use super::proxy::Proxy;
 use super::proxy::fast_path::FastHit;
+use super::routing::{self, Routed, Sources};
 use super::shared::{Shared, SharedSite};
 use super::simple_request::SimpleRequest;
 use super::tls::{Tls, policy};
-use super::trusted_proxies::Forwarded;
 use super::unix_client::is_unix;
-use super::{error_pages, fields, outcome, purge, reply};
+use super::{error_pages, outcome, purge, reply};
 use crate::config::names::Network;
-use crate::key::{CacheKey, KeyError, RequestHost, Scheme};
-use crate::sites::{Site, Sites};
+use crate::key::{CacheKey, RequestHost, Scheme};
+use crate::sites::Site;
 
 /// The part of a worker that all its connections share.
 pub(crate) struct Service {
@@ -42,8 +42,6 @@ struct Handlers {
     proxy: Option<Arc<Proxy>>,
     /// Whether rules redirect requests, or change fields on their way.
     is_rewritten: bool,
-    /// Whether requests without TLS are redirected.
-    redirects: bool,
     /// The field for browsers that use HTTPS.
     hsts: Option<HeaderValue>,
 }
@@ -91,12 +89,15 @@ impl Service {
         head: &mut Vec<u8>,
     ) -> Option<FastHit<'_>> {
         if route.as_ref().is_none_or(|route| *route.written != *request.host) {
-            let directed = |route: &Route| self.is_directed(arrival, route.site, request.is_from_trusted_proxy);
-            *route = Route::of(request.host, &self.shared.by_host).filter(directed);
+            let is_trusted = request.is_from_trusted_proxy;
+            let directed = |route: &Route| routing::is_directed(&self.shared, arrival, route.site, is_trusted);
+            *route = Route::of(request.host, &self.shared).filter(directed);
         }
         let route = route.as_ref()?;
+        if routing::is_sent_to_https(&self.shared.sites.get(route.site)?.site, request.scheme) {
+            return None;
+        }
         match self.sites.get(route.site)? {
-            Handlers { redirects: true, .. } if request.scheme == Scheme::Http => None,
             Handlers { files: None, proxy: Some(proxy), .. } => proxy.fast_hit(request, &route.host, head),
             Handlers { files: Some(files), is_rewritten: false, hsts, .. } => {
                 files.fast_hit(request, hsts.as_ref(), head)
@@ -143,7 +144,12 @@ impl Service {
 
     /// Whether this address is that of a trusted proxy.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
-        is_unix(address) || Network::any_has(self.trusted_proxies(), address)
+        routing::trusts(&self.shared, address)
+    }
+
+    /// Applies what a trusted proxy says of its client, and returns the address of that one.
+    pub(crate) fn receive<B>(&self, arrival: &Arrival, request: &mut Request<B>) -> IpAddr {
+        routing::receive(&self.shared, arrival, request)
     }
 
     /// Whether a PROXY header from this address counts.
@@ -156,14 +162,8 @@ impl Service {
         &self.shared.config.server.trusted_proxies
     }
 
-    /// Whether a connection may have requests for the site of this number. A trusted proxy speaks for clients of any site.
-    fn is_directed(&self, arrival: &Arrival, site: usize, is_from_trusted_proxy: bool) -> bool {
-        let Shared { by_host, certificate_groups, .. } = &*self.shared;
-        is_from_trusted_proxy || policy::is_directed(arrival, site, certificate_groups, by_host)
-    }
-
-    /// Answers a request of this connection. `explain/` takes the same steps: change both. Its extensions have the fields of a trusted proxy about its client. `site` gets the number of
-    /// its site, once that is known.
+    /// Answers a request of this connection, by the way of `routing.rs`. Its extensions have the fields of a trusted proxy about its client. `site` gets
+    /// the number of its site, once that is known.
     pub(crate) async fn answer(
         &self,
         request: Request<Incoming>,
@@ -171,63 +171,24 @@ impl Service {
         site: &mut Option<usize>,
     ) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
-        // Before the limits: an authority asks from addresses that nobody knows before.
-        if let Some(tls) = self.shared.tls.as_ref().filter(|_| arrival.scheme == Scheme::Http)
-            && parts.uri.path().starts_with(HTTP_PATH)
-            && let Some(answer) = policy::challenge(tls, &parts).await
+        if parts.uri.path().starts_with(HTTP_PATH)
+            && let Some(answer) = routing::challenge(&self.shared, &parts, arrival).await
         {
             return answer;
         }
-        let forwarded = parts.extensions.get::<Forwarded>();
-        let real_client = forwarded.map_or(arrival.client, |forwarded| forwarded.real_client.address);
-        if let Some(Err(refusal)) = self.shared.admission.as_ref().map(|admission| admission.admit(real_client)) {
-            return refusal.response();
-        }
-        if parts.method == Method::CONNECT {
-            return reply::error(StatusCode::METHOD_NOT_ALLOWED, "this server does not support CONNECT");
-        }
-        if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
-            return reply::response(StatusCode::NO_CONTENT, HeaderMap::new(), Body::empty());
-        }
-        if purge::method::is_purge(&parts.method) {
-            return purge::method::answer(&self.shared, &parts, arrival.client).await;
-        }
-        // The token is for this server: a request must not reveal it to the origin by mistake.
-        if self.shared.purge_token.as_ref().is_some_and(|token| token.is_shown_by(&parts.headers)) {
-            parts.headers.remove(AUTHORIZATION);
-        }
-        let host = match RequestHost::of(&parts) {
-            Ok(host) => host,
-            Err(error) => return refused(error),
+        let routed = match routing::route(&self.shared, &mut parts, arrival, Admission::admit) {
+            Ok(routed) => routed,
+            Err(ended) => {
+                *site = ended.site;
+                return match ended.end.response() {
+                    Some(response) => response,
+                    None => purge::method::answer(&self.shared, &parts, arrival.client).await,
+                };
+            }
         };
-        let Some((number, shared_site, handlers)) = self
-            .shared
-            .by_host
-            .number_of(host.name())
-            .and_then(|number| Some((number, self.shared.sites.get(number)?, self.sites.get(number)?)))
-        else {
-            return reply::error(StatusCode::MISDIRECTED_REQUEST, "no site of this server has this host");
-        };
+        let Routed { number, shared_site, key } = routed;
         *site = Some(number);
-        if let Some(Err(refusal)) = shared_site.admission.as_ref().map(|admission| admission.admit(real_client)) {
-            return refusal.response();
-        }
-        let site = &shared_site.site;
-        let forwarded = parts.extensions.get::<Forwarded>();
-        if !self.is_directed(arrival, number, forwarded.is_some()) {
-            let words = "the certificate of this connection is not for this host; use a connection of its own";
-            return reply::error(StatusCode::MISDIRECTED_REQUEST, words);
-        }
-        let (scheme, is_trusted) =
-            (forwarded.map_or(arrival.scheme, |forwarded| forwarded.scheme), forwarded.is_some());
-        if handlers.redirects && scheme == Scheme::Http {
-            return policy::redirect(&parts, &host, self.shared.https_port);
-        }
-        fields::receive(&mut parts.headers, &site.key, is_trusted);
-        let key = match CacheKey::of(&site.key, &host, scheme, &parts) {
-            Ok(key) => key,
-            Err(error) => return refused(error),
-        };
+        let (site, handlers, scheme) = (&shared_site.site, &self.sites[number], key.scheme());
         let request = Request::from_parts(parts, body);
         if handlers.is_rewritten || !site.error_pages.is_empty() {
             return Box::pin(handlers.answer_rewritten(site, request, key, arrival)).await;
@@ -248,9 +209,10 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    fn of(written: &[u8], sites: &Sites) -> Option<Self> {
+    fn of(written: &[u8], shared: &Shared) -> Option<Self> {
         let host = RequestHost::parse(str::from_utf8(written).ok()?).ok()?;
-        Some(Self { site: sites.number_of(host.name())?, host, written: written.into() })
+        let (site, _) = routing::find(shared, &host)?;
+        Some(Self { site, host, written: written.into() })
     }
 }
 
@@ -268,8 +230,8 @@ impl Handlers {
         if let Some(proxy) = proxy.as_ref().filter(|_| has_pages && !fetches_pages.swap(true, Ordering::Relaxed)) {
             tokio::spawn(error_pages::keep_fetching(Arc::downgrade(proxy)));
         }
-        let (redirects, hsts) = (site.settings.redirects_to_https(), policy::hsts(&site.settings));
-        Self { files: files.clone(), proxy, is_rewritten: site.rules.rewrite(), redirects, hsts }
+        let hsts = policy::hsts(&site.settings);
+        Self { files: files.clone(), proxy, is_rewritten: site.rules.rewrite(), hsts }
     }
 
     /// Adds `Strict-Transport-Security`, if the site has it and the client uses HTTPS.
@@ -307,28 +269,28 @@ impl Handlers {
     }
 
     async fn answer(&self, request: Request<Incoming>, key: CacheKey, arrival: &Arrival) -> Response<Body> {
-        let files = self.files.as_ref().filter(|_| reuse::is_answerable(request.method()));
         let (parts, body) = request.into_parts();
         let sends_files = arrival.files.is_some() && parts.version < Version::HTTP_2;
-        let Some(proxy) = &self.proxy else {
-            return match files {
-                Some(files) => files.answer(&parts, sends_files).await,
-                None => method_not_allowed(),
-            };
-        };
-        let found = match files {
-            Some(files) => files.find_answer(&parts, sends_files).await,
-            None => None,
-        };
-        match found {
-            Some(found) => found,
-            None => proxy.answer(Request::from_parts(parts, body), key, arrival.client).await,
+        match routing::sources(self.files.is_some(), self.proxy.is_some(), &parts.method) {
+            Sources::Files => match &self.files {
+                Some(files) => return files.answer(&parts, sends_files).await,
+                None => return method_not_allowed(),
+            },
+            Sources::FilesThenOrigins => {
+                if let Some(files) = &self.files
+                    && let Some(found) = files.find_answer(&parts, sends_files).await
+                {
+                    return found;
+                }
+            }
+            Sources::Origins => {}
+            Sources::Neither => return method_not_allowed(),
+        }
+        match &self.proxy {
+            Some(proxy) => proxy.answer(Request::from_parts(parts, body), key, arrival.client).await,
+            None => method_not_allowed(),
         }
     }
-}
-
-fn refused(error: KeyError) -> Response<Body> {
-    reply::error(error.status(), &error.to_string())
 }
 
 /// The response of a rule with `redirect`. Only its status says whether it may be stored.

@@ -79,10 +79,33 @@ pub(crate) fn apply_to_simple(trusted: &[Network], proxy: IpAddr, request: &mut 
     real_client(trusted, proxy, request.values(X_FORWARDED_FOR.as_str()).rev()).address
 }
 
+/// The trusted proxies that are believed about a request with these fields, the nearest first. `proxy` has the connection, and is one of them.
+pub(crate) fn believed(trusted: &[Network], proxy: IpAddr, fields: &HeaderMap) -> Vec<IpAddr> {
+    let mut believed = Vec::new();
+    let values = fields.get_all(X_FORWARDED_FOR).iter().map(HeaderValue::as_bytes);
+    ask(trusted, proxy, values.rev(), |proxy| believed.push(proxy));
+    if believed.is_empty() {
+        // It says the scheme and the host.
+        believed.push(proxy);
+    }
+    believed
+}
+
 /// `values` are those of `X-Forwarded-For`, the last first.
 fn real_client<'a>(trusted: &[Network], proxy: IpAddr, values: impl Iterator<Item = &'a [u8]>) -> RealClient {
+    ask(trusted, proxy, values, |_| {})
+}
+
+/// The real client. `believes` learns of each proxy that is asked for the one before it.
+fn ask<'a>(
+    trusted: &[Network],
+    proxy: IpAddr,
+    values: impl Iterator<Item = &'a [u8]>,
+    mut believes: impl FnMut(IpAddr),
+) -> RealClient {
     let mut address = proxy;
     for name in values.flat_map(|value| value.rsplit(|byte| *byte == b',')) {
+        believes(address);
         match address_of(name) {
             // A loopback address in the field is not an address of this machine.
             Some(named) if !named.is_loopback() || address.is_loopback() || is_unix(address) => address = named,
@@ -170,6 +193,21 @@ mod tests {
         let (_, forwarded) = applied("/", &[("x-forwarded-for", "a"), ("x-forwarded-for", "b")]);
         assert_eq!(forwarded.chain.unwrap(), "a, b");
         assert!(applied("/", &[]).1.chain.is_none());
+    }
+
+    #[test]
+    fn each_proxy_on_the_way_to_the_client_is_believed() {
+        for (chain, expected) in [
+            ("", &[PROXY][..]),
+            ("192.0.2.7", &[PROXY]),
+            ("203.0.113.9, 192.0.2.7, 10.2.3.4", &[PROXY, "10.2.3.4"]),
+            ("unknown, 10.9.9.9", &[PROXY, "10.9.9.9"]),
+        ] {
+            let mut fields = HeaderMap::new();
+            fields.insert(X_FORWARDED_FOR, HeaderValue::from_static(chain));
+            let found = believed(&trusted(), PROXY.parse().unwrap(), &fields);
+            assert_eq!(found, expected.iter().map(|one| one.parse::<IpAddr>().unwrap()).collect::<Vec<_>>(), "{chain}");
+        }
     }
 
     #[test]

@@ -139,16 +139,21 @@ impl Admission {
 }
 
 impl Refusal {
+    /// What the client is told.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Network => "this address may not use this site",
+            Self::Rate { .. } => "there were too many requests from this address; try again later",
+            Self::Total { .. } => "there were too many requests for this site; try again later",
+        }
+    }
+
     /// The response in the place of the one that the client asked for.
     pub(crate) fn response(self) -> Response<Body> {
         match self {
-            Self::Network => reply::error(StatusCode::FORBIDDEN, "this address may not use this site"),
+            Self::Network => reply::error(StatusCode::FORBIDDEN, self.words()),
             Self::Rate { seconds } | Self::Total { seconds } => {
-                let words = match self {
-                    Self::Rate { .. } => "there were too many requests from this address; try again later",
-                    _ => "there were too many requests for this site; try again later",
-                };
-                let mut response = reply::error(StatusCode::TOO_MANY_REQUESTS, words);
+                let mut response = reply::error(StatusCode::TOO_MANY_REQUESTS, self.words());
                 response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
                 response
             }

@@ -12,6 +12,7 @@ use super::history::Point;
 use super::window::Windows;
 use crate::serve::metrics::{MissedKey, OriginTotals, SiteTotals, Times, Totals, quantile};
 use crate::serve::outcome::Verdict;
+use crate::serve::sample::SlowPath;
 use crate::serve::shared::Shared;
 use crate::serve::tls::CertificateStatus;
 use crate::warnings;
@@ -57,6 +58,7 @@ pub(super) struct Slow {
     pub(super) at: Instant,
     hottest: Vec<Hot>,
     missed: Vec<MissedKey>,
+    slowest: Vec<SlowPath>,
     certificates: Vec<Certificate>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fleet: Option<Seen>,
@@ -178,6 +180,7 @@ impl Slow {
             at: Instant::now(),
             hottest: hottest.collect(),
             missed: shared.metrics.most_missed(KEYS_MAX),
+            slowest: shared.metrics.slowest(KEYS_MAX),
             certificates: certificates.collect(),
             fleet: shared.fleet.as_ref().map(|fleet| fleet.this()),
             warnings,

@@ -1,5 +1,7 @@
 //! The answer to "what would become of this request, and why?", as an operator gets it.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 /// A request that nobody has sent.
@@ -14,6 +16,9 @@ pub struct Question {
     /// Its fields, in order. `Host` may stand in for the host of the address.
     #[serde(default)]
     pub headers: Vec<(String, String)>,
+    /// The address from which it comes. Without one, it comes from no trusted proxy, and limits of clients don't count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<IpAddr>,
 }
 
 fn get() -> String {
@@ -22,8 +27,8 @@ fn get() -> String {
 
 /// What would become of a request now, and which statement decides.
 ///
-/// It covers what the server knows before it asks an origin. Limits of clients, other nodes of a fleet, requests that are under way and the
-/// health of origins aren't part of it.
+/// It covers what the server knows before it asks an origin. Other nodes of a fleet, requests that are under way and the health of origins
+/// aren't part of it, nor are limits of clients, unless the question names the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -41,6 +46,12 @@ pub struct Explanation {
     pub status: Option<u16>,
     /// The statement that decides, in words.
     pub because: String,
+    /// Its client, if the question names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientOf>,
+    /// The redirect that answers it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<RedirectOf>,
     /// The site of the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<SiteOf>,
@@ -56,6 +67,12 @@ pub struct Explanation {
     /// The stored response that the request selects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stored: Option<StoredOf>,
+    /// All stored variants of the key, the latest first, if its responses vary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<VariantOf>,
+    /// The past of the key, as far as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub past: Option<Past>,
 }
 
 /// What becomes of a request.
@@ -81,6 +98,32 @@ pub enum Verdict {
     Redirect,
     /// The server answers with an error.
     Error,
+}
+
+/// The client of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ClientOf {
+    /// The address that counts as the client's: for limits, for `purge_from`, and for the origin.
+    pub address: IpAddr,
+    /// Whether trusted proxies name it without a gap. If they don't, the address is that of the last known proxy.
+    pub is_known: bool,
+    /// The scheme that counts.
+    pub scheme: String,
+    /// The trusted proxies that were believed, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub believed_proxies: Vec<IpAddr>,
+}
+
+/// A redirect by the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RedirectOf {
+    /// The address to which the client is sent.
+    pub location: String,
+    /// The rule of the site. `None`: no rule decides it, but `redirect_to_https` or the slash at the end of a folder's address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 /// The site of a request.
@@ -120,6 +163,24 @@ pub struct KeyOf {
     /// Parameters of the query that it doesn't have, because the site strips them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stripped_parameters: Vec<String>,
+    /// What it is made of, in order.
+    #[serde(default)]
+    pub pieces: Vec<Piece>,
+}
+
+/// A piece of a key, or of the request that the key leaves out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Piece {
+    /// `scheme`, `host`, `path`, `parameter`, `cookie` or `header`.
+    pub kind: String,
+    /// The scheme, the host or the path; the name of a cookie or a field, whose value may be a secret; or a parameter as the client sent it.
+    pub text: String,
+    /// Whether the key has it. A cookie or a field that the request lacks isn't in the key.
+    pub is_kept: bool,
+    /// The setting that decides, if one does, such as `strip_query = "utm_*"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// A rule of the site.
@@ -170,4 +231,70 @@ pub struct Step {
     pub words: String,
     /// The statement that it follows: the section of an RFC, or a setting.
     pub source: String,
+}
+
+/// A stored variant of a key. The values of the fields that select it are those of other clients, so they are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct VariantOf {
+    /// The fields of requests by which it is selected.
+    pub vary: Vec<String>,
+    /// Whether this request selects it.
+    pub is_selected: bool,
+    /// Its status.
+    pub status: u16,
+    /// The bytes of its body.
+    pub bytes: u64,
+    /// Its age, in seconds.
+    pub age_seconds: u64,
+    /// How many more seconds it is fresh. Below zero: how long it has been stale.
+    pub fresh_for_seconds: i64,
+}
+
+/// The past of a key, as far as it is known. None of it decides what happens now, except `is_unstorable`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Past {
+    /// Whether the last response for this key could not be stored, as this server remembers.
+    pub is_unstorable: bool,
+    /// How often the stored entry of the key was asked for, up to 7; the volume forgets some of that with time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uses: Option<u8>,
+    /// How often the key was asked for and then stored, up to 7, as the volume remembers also of keys that it doesn't have; missing if it doesn't know
+    /// the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembered_requests: Option<u64>,
+    /// The last purge that covers it, of those that this server remembers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purge: Option<PurgeOf>,
+    /// The last requests for it in the sample of the server, the latest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestOf>,
+}
+
+/// A purge of before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PurgeOf {
+    /// When it was carried out, as in RFC 3339.
+    pub time: String,
+    /// `hard` or `soft`.
+    pub kind: String,
+    /// What it was for, such as `tag page`.
+    pub of: String,
+}
+
+/// A request of before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RequestOf {
+    /// How long ago it was, in seconds.
+    pub seconds_ago: u64,
+    /// What the cache did, as in the metrics.
+    pub verdict: String,
+    /// Why it wasn't a hit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Microseconds until its response began.
+    pub first_byte_us: u64,
 }

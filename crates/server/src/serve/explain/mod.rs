@@ -1,45 +1,54 @@
-//! What would become of a request, and why. It takes the steps of `service.rs`, by the same functions, without sending anything, and
-//! leaves no trace in the volume.
+//! What would become of a request, and why. It decides nothing: `routing.rs` and `proxy/way.rs` give requests of clients their way, and this one,
+//! too, and the page cache judges by one function. Nothing is sent, and nothing leaves a trace in the volume.
 //!
 //! ```text
-//! Question ──> site ──> fields ──> key ──> redirect? ──> file? ──> pass? ──> the stored responses     each may end it with a verdict
+//! Question ──> request ──> routing ──> redirect? ──> file? ──> proxy/way ──> the stored responses     each may end it with a verdict
 //! ```
+//! The rest is for people: `key` says what the key is made of, `stored` has the arithmetic of freshness, `because` the statement that decides, and
+//! `past` has earlier requests and purges.
 
 mod because;
 mod explanation;
+mod key;
+mod past;
+mod request;
 mod stored;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use eyewall::Cache;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
-use eyewall_http::field::connection::{self, Way};
 use eyewall_http::policy::Policy;
-use eyewall_http::reuse;
 use eyewall_page_cache::selection::Stored;
 use eyewall_page_cache::visit::{Outlook, Prospect, Verdict as Judged};
+use eyewall_tls::acme::HTTP_PATH;
 use eyewall_tls::clock::SystemClock;
-use http::header::{AUTHORIZATION, HOST, LOCATION};
+use http::header::LOCATION;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 
+use super::NAME;
+use super::arrival::Arrival;
+use super::body::Body;
 use super::error::Error;
-use super::files::Named;
-use super::origin::asked_protocol;
-use super::purge::method::is_purge;
+use super::files::{Files, Named};
+use super::proxy::way::{self, Way};
+use super::proxy::{policy_with, settings};
+use super::routing::{self, End, Ended, Sources};
 use super::shared::{Shared, SharedSite};
-use super::tls::policy;
-use super::{NAME, fields, proxy};
+use super::trusted_proxies::{self, Forwarded};
 use crate::config::Config;
-use crate::key::{CacheKey, RequestHost, Scheme};
+use crate::key::CacheKey;
 use crate::rules::{Decision, Explained};
-pub use explanation::{ChangedField, Explanation, KeyOf, Question, RuleOf, SiteOf, Step, StoredOf, Verdict};
+pub use explanation::{
+    ChangedField, ClientOf, Explanation, KeyOf, Past, Piece, PurgeOf, Question, RedirectOf, RequestOf, RuleOf, SiteOf,
+    Step, StoredOf, VariantOf, Verdict,
+};
 
 /// The answer to a question. A question that is no request is refused with words for its author.
 pub(crate) async fn explain(shared: &Shared, question: &Question) -> Result<Explanation, String> {
-    let (parts, scheme) = request_of(question)?;
+    let (request, arrival) = request::request_of(question)?;
     let explanation = Explanation {
         method: question.method.clone(),
         url: question.url.clone(),
@@ -47,14 +56,18 @@ pub(crate) async fn explain(shared: &Shared, question: &Question) -> Result<Expl
         cache_status: None,
         status: None,
         because: String::new(),
+        client: None,
+        redirect: None,
         site: None,
         changed_fields: Vec::new(),
         key: None,
         rules: Vec::new(),
         stored: None,
+        variants: Vec::new(),
+        past: None,
     };
-    let mut explainer = Explainer { shared, explanation };
-    explainer.run(parts, scheme).await;
+    let mut explainer = Explainer { shared, names_client: question.from.is_some(), explanation };
+    explainer.run(request, &arrival).await;
     Ok(explainer.explanation)
 }
 
@@ -68,60 +81,10 @@ pub fn of_volume(config: Config, cache: &Cache, question: &Question) -> Result<E
     runtime.block_on(explain(&shared, question)).map_err(Error::Question)
 }
 
-/// The head of the request, as it would arrive over HTTP/1.1.
-fn request_of(question: &Question) -> Result<(Parts, Scheme), String> {
-    const EXAMPLE: &str = "give an address such as http://example.org/page";
-    let uri: Uri = question.url.parse().map_err(|error| format!("{}: {error}; {EXAMPLE}", question.url))?;
-    let scheme = match uri.scheme_str() {
-        Some("http") => Scheme::Http,
-        Some("https") => Scheme::Https,
-        _ => return Err(format!("{} has no scheme; {EXAMPLE}", question.url)),
-    };
-    let authority = uri.authority().ok_or_else(|| format!("{} has no host; {EXAMPLE}", question.url))?;
-    let method = Method::from_bytes(question.method.as_bytes())
-        .map_err(|_| format!("{:?} is no method; give one such as GET or HEAD", question.method))?;
-    if is_purge(&method) {
-        return Err("a purge is no request for a page; `eyewall purge --server` purges".to_owned());
-    }
-    if authority.as_str().contains('@') {
-        return Err("clients send a user and a password in Authorization; give that field in place of them".to_owned());
-    }
-    if let Some((name, _)) = question
-        .headers
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding"))
-    {
-        return Err(format!("requests with content can't be explained; leave out {name}"));
-    }
-    if method == Method::QUERY {
-        return Err("the content of a QUERY is part of its key; no QUERY can be explained".to_owned());
-    }
-    let mut request = Request::new(());
-    *request.method_mut() = method;
-    *request.uri_mut() = target(&uri).parse().map_err(|_| EXAMPLE)?;
-    let headers = request.headers_mut();
-    headers.insert(HOST, HeaderValue::from_str(authority.as_str()).map_err(|_| EXAMPLE)?);
-    for (name, value) in &question.headers {
-        let named = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name:?} is no name of a field"))?;
-        let told = HeaderValue::from_str(value)
-            .map_err(|_| format!("{name}: the value has characters that no field can have"))?;
-        if named == HOST {
-            headers.insert(HOST, told);
-        } else {
-            headers.append(named, told);
-        }
-    }
-    Ok((request.into_parts().0, scheme))
-}
-
-/// The target of a request for an address, which may have a query without a path.
-fn target(address: &Uri) -> String {
-    let target = address.path_and_query().map_or("/", |target| target.as_str());
-    if target.starts_with('/') { target.to_owned() } else { format!("/{target}") }
-}
-
 struct Explainer<'a> {
     shared: &'a Shared,
+    /// Limits of clients count.
+    names_client: bool,
     explanation: Explanation,
 }
 
@@ -137,50 +100,59 @@ impl Explainer<'_> {
         self.end(verdict, because);
     }
 
+    /// The server itself answers so, maybe with a redirect.
+    fn responded(&mut self, response: &Response<Body>, rule: Option<&str>, because: impl Into<String>) {
+        let location = response.headers().get(LOCATION).map(|location| String::from_utf8_lossy(location.as_bytes()));
+        let verdict = if location.is_some() { Verdict::Redirect } else { Verdict::Error };
+        self.explanation.redirect =
+            location.map(|location| RedirectOf { location: location.into_owned(), rule: rule.map(str::to_owned) });
+        self.answered(verdict, response.status(), because);
+    }
+
     fn told(&mut self, status: &CacheStatus) {
         self.explanation.cache_status = Some(status.member(NAME));
     }
 
-    async fn run(&mut self, mut parts: Parts, scheme: Scheme) {
+    async fn run(&mut self, mut request: Request<()>, arrival: &Arrival) {
         let shared = self.shared;
-        if parts.method == Method::CONNECT {
-            return self.answered(
-                Verdict::Error,
-                StatusCode::METHOD_NOT_ALLOWED,
-                "this server does not support CONNECT",
-            );
+        if let Some(words) = self.refused_connection(arrival) {
+            return self.end(Verdict::Error, words);
         }
-        let host = match RequestHost::of(&parts) {
-            Ok(host) => host,
-            Err(error) => return self.answered(Verdict::Error, error.status(), error.to_string()),
+        let proxies = &shared.config.server.trusted_proxies;
+        let believed = || trusted_proxies::believed(proxies, arrival.client, request.headers());
+        let believed = if routing::trusts(shared, arrival.client) { believed() } else { Vec::new() };
+        let real_client = routing::receive(shared, arrival, &mut request);
+        let (mut parts, ()) = request.into_parts();
+        if self.names_client || !believed.is_empty() {
+            let forwarded = parts.extensions.get::<Forwarded>();
+            self.explanation.client = Some(ClientOf {
+                address: real_client,
+                is_known: forwarded.is_none_or(|forwarded| forwarded.real_client.is_known),
+                scheme: forwarded.map_or(arrival.scheme, |forwarded| forwarded.scheme).as_str().to_owned(),
+                believed_proxies: believed,
+            });
+        }
+        if parts.uri.path().starts_with(HTTP_PATH)
+            && let Some(response) = routing::challenge(shared, &parts, arrival).await
+        {
+            let words =
+                "an authority that makes certificates asks for this, and an order waits for it (RFC 8555, section 8.3)";
+            return self.responded(&response, None, words);
+        }
+        let (before, names_client) = (parts.headers.clone(), self.names_client);
+        let asked = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+        let admits = |admission: &super::admission::Admission, client| {
+            if names_client { admission.check(client) } else { Ok(()) }
         };
-        let found = shared.by_host.number_of(host.name());
-        let Some((number, of_site)) = found.and_then(|number| Some((number, shared.sites.get(number)?))) else {
-            let words = format!("no site of this server has the host {}", host.name());
-            return self.answered(Verdict::Error, StatusCode::MISDIRECTED_REQUEST, words);
+        let routed = match routing::route(shared, &mut parts, arrival, admits) {
+            Ok(routed) => routed,
+            Err(ended) => return self.ended(*ended, &parts),
         };
+        let (of_site, key) = (routed.shared_site, routed.key);
         let site = &of_site.site;
-        self.explanation.site = Some(SiteOf {
-            hosts: site.settings.hosts.iter().map(|host| host.get_ref().to_string()).collect(),
-            number: number + 1,
-            preset: site.settings.preset.map(|preset| preset.name().to_owned()),
-        });
-        if site.settings.redirects_to_https() && scheme == Scheme::Http {
-            let response = policy::redirect(&parts, &host, shared.https_port);
-            let words = "the site has redirect_to_https";
-            return self.redirected(response.status(), response.headers().get(LOCATION), words);
-        }
-        let before = parts.headers.clone();
-        if shared.purge_token.as_ref().is_some_and(|token| token.is_shown_by(&parts.headers)) {
-            parts.headers.remove(AUTHORIZATION);
-        }
-        fields::receive(&mut parts.headers, &site.key, false);
+        self.explanation.site = Some(site_of(of_site, routed.number));
         self.explanation.changed_fields = changed(&before, &parts.headers);
-        let key = match CacheKey::of(&site.key, &host, scheme, &parts) {
-            Ok(key) => key,
-            Err(error) => return self.answered(Verdict::Error, error.status(), error.to_string()),
-        };
-        self.explanation.key = Some(key_of(&key, &parts, |piece| site.key.strips(piece)));
+        self.explanation.key = Some(key::describe(&key, site, &parts));
         let rules = site.rules.explained(&key, &parts);
         self.explanation.rules = rules
             .map(|Explained { name, unmet, awaits_response }| RuleOf {
@@ -190,7 +162,65 @@ impl Explainer<'_> {
                 awaits_response: unmet.is_none() && awaits_response,
             })
             .collect();
+        let host = before.get(http::header::HOST).map(|host| host.as_bytes().to_vec()).unwrap_or_default();
         self.answer(of_site, parts, &key).await;
+        if of_site.origins.is_some() && self.explanation.verdict != Verdict::File {
+            self.explanation.past =
+                Some(past::of(shared, site, &key, (&host, &asked), self.explanation.stored.as_ref()));
+        }
+    }
+
+    /// Why the client gets no connection on which it could send the request.
+    fn refused_connection(&self, arrival: &Arrival) -> Option<String> {
+        let shared = self.shared;
+        let may_connect = shared.admission.as_ref().is_none_or(|admission| admission.may_connect(arrival.client));
+        if self.names_client && !may_connect {
+            return Some(
+                "`allow` and `deny` in [server.limits] let this address not connect: the connection is closed"
+                    .to_owned(),
+            );
+        }
+        // A trusted proxy may have the TLS of its clients.
+        let name = arrival.server_name.as_deref().filter(|_| !routing::trusts(shared, arrival.client))?;
+        let group = |number: usize| shared.certificate_groups.get(number).copied().flatten();
+        let is_known = match &shared.tls {
+            Some(tls) => tls.knows(name),
+            // Certificates of a server that doesn't run aren't loaded.
+            None => {
+                let of_name = shared.by_host.number_of(name).and_then(group);
+                of_name.is_some() || shared.certificate_groups.iter().all(Option::is_none)
+            }
+        };
+        (!is_known).then(|| {
+            format!(
+                "the server has no certificate for {name}, so it ends the TLS handshake with the alert unrecognized_name: the client \
+                 gets no response at all (RFC 6066, section 3)"
+            )
+        })
+    }
+
+    /// The request gets to no source of a site.
+    fn ended(&mut self, Ended { site, end }: Ended, parts: &Parts) {
+        let of_site = site.and_then(|number| Some((number, self.shared.sites.get(number)?)));
+        self.explanation.site = of_site.map(|(number, of_site)| site_of(of_site, number));
+        let words = match &end {
+            End::ToHttps(response) => {
+                let location = response.headers().get(LOCATION).map(HeaderValue::as_bytes).unwrap_or_default();
+                format!("the site has redirect_to_https: to {}", String::from_utf8_lossy(location))
+            }
+            End::NoSite => {
+                let host = crate::key::RequestHost::of(parts);
+                format!("no site of this server has the host {}", host.as_ref().map_or("", |host| host.name()))
+            }
+            End::Limited(refusal) => format!("limits refuse it: {}", refusal.words()),
+            End::ServerOptions => "the server answers for itself".to_owned(),
+            end => end.words(),
+        };
+        match end.response() {
+            Some(response) => self.responded(&response, None, words),
+            // A question is no purge.
+            None => self.end(Verdict::Error, "it is a purge"),
+        }
     }
 
     /// The part behind the key.
@@ -198,84 +228,110 @@ impl Explainer<'_> {
         let site = &of_site.site;
         let decision = site.rules.of_request(key, &parts);
         if let Some((status, location)) = decision.redirect(key) {
-            let location = HeaderValue::from_str(&location).ok();
-            return self.redirected(status, location.as_ref(), "the last rule with a redirect that matches");
+            let rule = decision.redirecting_rule();
+            let words = format!(
+                "rule {} has a redirect, and is the last one of those that match: to {location}",
+                rule.unwrap_or_default()
+            );
+            self.explanation.redirect = Some(RedirectOf { location, rule: rule.map(str::to_owned) });
+            return self.answered(Verdict::Redirect, status, words);
         }
-        let is_answerable = reuse::is_answerable(&parts.method);
-        if let Some(files) = of_site.files.as_ref().filter(|_| is_answerable) {
-            match files.named(&parts).await {
-                Named::File => return self.end(Verdict::File, format!("{} has this file", files.root().display())),
-                Named::Folder => {
-                    let words = format!(
-                        "{} has a folder of this name, whose address ends with a slash",
-                        files.root().display()
-                    );
-                    return self.answered(Verdict::Redirect, StatusCode::MOVED_PERMANENTLY, words);
-                }
-                Named::Unreadable(status) => {
-                    return self.answered(Verdict::Error, status, "the file can't be read");
-                }
-                Named::Nothing | Named::Malformed if of_site.origins.is_some() => {}
-                Named::Nothing => {
-                    let words = format!("{} has no such file, and the site has no origins", files.root().display());
-                    return self.answered(Verdict::Error, StatusCode::NOT_FOUND, words);
-                }
-                Named::Malformed => {
-                    return self.answered(Verdict::Error, StatusCode::BAD_REQUEST, "the path is malformed");
+        match (routing::sources(of_site.files.is_some(), of_site.origins.is_some(), &parts.method), &of_site.files) {
+            (Sources::Neither, _) => {
+                let words = "the site has files only, and they have only GET and HEAD";
+                return self.answered(Verdict::Error, StatusCode::METHOD_NOT_ALLOWED, words);
+            }
+            (sources @ (Sources::Files | Sources::FilesThenOrigins), Some(files)) => {
+                if self.named(files, sources == Sources::Files, &parts).await {
+                    return;
                 }
             }
+            (Sources::Origins, _) | (_, None) => {}
         }
-        if of_site.origins.is_none() {
-            let words = "the site has files only, and they have only GET and HEAD";
-            return self.answered(Verdict::Error, StatusCode::METHOD_NOT_ALLOWED, words);
+        let taken = way::of(self.shared.peers.as_deref(), &parts, false);
+        let received = parts.headers.clone();
+        let is_other_protocol = super::origin::asked_protocol(&received).is_some();
+        let decision = way::apply(&site.rules, key, &mut parts);
+        self.explanation.changed_fields.extend(changed(&received, &parts.headers));
+        match taken {
+            Way::Loop => {
+                let words = "its CDN-Loop names this server: an origin leads back to it (RFC 8586)";
+                self.responded(&way::of_loop(), None, words);
+            }
+            Way::Query => self.end(Verdict::Pass, "the content of a QUERY is part of its key"),
+            Way::Forward => self.forwarded(&mut parts, is_other_protocol),
+            Way::Cache => match decision.bypass {
+                Some(rule) => {
+                    self.told(&CacheStatus::forwarded(Forward::Bypass).detail(rule));
+                    self.end(Verdict::Pass, format!("rule {rule} has bypass = true"));
+                }
+                None => self.judge(of_site, parts, key, decision).await,
+            },
         }
-        if !is_answerable || asked_protocol(&parts.headers).is_some() {
-            let is_get = parts.method == Method::GET;
-            if connection::step(&parts.method, &mut parts.headers) == Way::EndsHere {
-                let status = if parts.method == Method::OPTIONS {
-                    StatusCode::NO_CONTENT
-                } else {
-                    StatusCode::METHOD_NOT_ALLOWED
+    }
+
+    /// Whether the folder has the answer.
+    async fn named(&mut self, files: &Files, is_alone: bool, parts: &Parts) -> bool {
+        let root = files.root().display();
+        match files.named(parts).await {
+            Named::File => self.end(Verdict::File, format!("{root} has this file")),
+            Named::Answer(response) if response.headers().contains_key(LOCATION) => {
+                let words = format!("{root} has a folder of this name, whose address ends with a slash");
+                self.responded(&response, None, words);
+            }
+            Named::Answer(response) => self.responded(&response, None, "the file can't be read"),
+            Named::Nothing if is_alone => {
+                let response = files.absent(parts);
+                let words = match response.status() {
+                    StatusCode::NOT_FOUND => format!("{root} has no such file, and the site has no origins"),
+                    _ => "the path is malformed".to_owned(),
                 };
-                let words = "its Max-Forwards is 0, so it goes no further (RFC 9110, section 7.6.2)";
-                return self.answered(Verdict::Error, status, words);
+                self.responded(&response, None, words);
             }
-            let method = &parts.method;
-            let words = if is_answerable {
-                "it asks for another protocol".to_owned()
-            } else if method.is_safe() {
-                format!("{method} isn't answered from the cache (RFC 9111, section 4)")
-            } else {
-                format!(
-                    "{method} isn't answered from the cache; if it succeeds, it purges what is stored for this address (RFC 9111, \
-                     section 4.4)"
-                )
-            };
-            self.told(&CacheStatus::forwarded(if is_get { Forward::Bypass } else { Forward::Method }));
-            return self.end(Verdict::Pass, words);
+            Named::Nothing => return false,
         }
-        let before = parts.headers.clone();
-        decision.drop_ignored_cookies(&mut parts.headers);
-        decision.rewrite_request(&mut parts.headers);
-        self.explanation.changed_fields.extend(changed(&before, &parts.headers));
-        if let Some(rule) = decision.bypass {
-            self.told(&CacheStatus::forwarded(Forward::Bypass).detail(rule));
-            return self.end(Verdict::Pass, format!("rule {rule} has bypass = true"));
-        }
-        self.judge(of_site, parts, key, decision).await;
+        true
+    }
+
+    /// An origin answers, or nobody.
+    fn forwarded(&mut self, parts: &mut Parts, is_other_protocol: bool) {
+        let method = parts.method.clone();
+        let why = match way::forwarding(&method, &mut parts.headers) {
+            Ok(why) => why,
+            Err(response) => {
+                let words = "its Max-Forwards is 0, so it goes no further (RFC 9110, section 7.6.2)";
+                return self.responded(&response, None, words);
+            }
+        };
+        let words = if is_other_protocol {
+            "it asks for another protocol".to_owned()
+        } else if method.is_safe() {
+            format!("{method} isn't answered from the cache (RFC 9111, section 4)")
+        } else {
+            format!(
+                "{method} isn't answered from the cache; if it succeeds, it purges what is stored for this address (RFC 9111, section 4.4)"
+            )
+        };
+        self.told(&CacheStatus::forwarded(why));
+        self.end(Verdict::Pass, words);
     }
 
     /// The part of the page cache.
     async fn judge(&mut self, of_site: &SharedSite, parts: Parts, key: &CacheKey, decision: Decision<'_>) {
         let (site, shared) = (&of_site.site, self.shared);
-        let settings = proxy::settings(site, shared);
+        let settings = settings(site, shared);
         let mut prospect = Prospect::new(&settings, key.as_bytes(), parts);
-        if decision.ignore_reload {
-            prospect.directives = prospect.directives.without_reloads();
-        }
+        prospect.directives = way::allowed(&decision, prospect.directives);
         let directives = prospect.directives;
         let outlook = Outlook::of(&shared.pages, &settings, &prospect).await;
         self.told(&outlook.status);
+        let selected = match &outlook.verdict {
+            Some(Judged::Stored { stored, .. }) => Some(stored.key.clone()),
+            _ => None,
+        };
+        let variants = shared.pages.variants(key.as_bytes(), settings.now()).await;
+        let variants = variants.iter().map(|stored| stored::variant(stored, selected.as_deref(), settings.now()));
+        self.explanation.variants = variants.collect();
         let unstorable = if outlook.is_unstorable { "; the last response to it could not be stored" } else { "" };
         match outlook.verdict {
             None => self.end(Verdict::Pass, "the volume has failed: it has lost bytes, or its file was replaced"),
@@ -322,7 +378,7 @@ impl Explainer<'_> {
                 (rule.applies, rule.unmet) = (false, Some("content_type or status".to_owned()));
             }
         }
-        stored::describe(stored, &proxy::policy_with(policy, &applied.overrides), SystemTime::now())
+        stored::describe(stored, &policy_with(policy, &applied.overrides), SystemTime::now())
     }
 
     /// A request for which nothing is stored that it could use.
@@ -334,10 +390,14 @@ impl Explainer<'_> {
         };
         self.end(verdict, format!("{words}{why}"));
     }
+}
 
-    fn redirected(&mut self, status: StatusCode, location: Option<&HeaderValue>, because: &str) {
-        let location = location.map_or(Cow::Borrowed(""), |location| String::from_utf8_lossy(location.as_bytes()));
-        self.answered(Verdict::Redirect, status, format!("{because}: to {location}"));
+fn site_of(of_site: &SharedSite, number: usize) -> SiteOf {
+    let settings = &of_site.site.settings;
+    SiteOf {
+        hosts: settings.hosts.iter().map(|host| host.get_ref().to_string()).collect(),
+        number: number + 1,
+        preset: settings.preset.map(|preset| preset.name().to_owned()),
     }
 }
 
@@ -357,15 +417,4 @@ fn changed(before: &HeaderMap, after: &HeaderMap) -> Vec<ChangedField> {
             ChangedField { name: name.to_string(), value }
         })
         .collect()
-}
-
-fn key_of(key: &CacheKey, parts: &Parts, strips: impl Fn(&str) -> bool) -> KeyOf {
-    let text = key.text().to_owned();
-    let query = parts.uri.query().unwrap_or_default();
-    KeyOf {
-        address: key.address().to_owned(),
-        parts: text[key.address().len()..].trim_start().to_owned(),
-        stripped_parameters: query.split('&').filter(|piece| strips(piece)).map(str::to_owned).collect(),
-        text,
-    }
 }

@@ -10,7 +10,7 @@ use eyewall_http::terms::{Marks, Terms};
 use eyewall_page_cache::selection::Stored;
 use eyewall_page_cache::visit::Freshness;
 
-use super::explanation::{Step, StoredOf};
+use super::explanation::{Step, StoredOf, VariantOf};
 
 /// Describes a stored response at `now`. `policy` has what the site's rules say of it.
 pub(super) fn describe(stored: &Stored, policy: &Policy, now: SystemTime) -> StoredOf {
@@ -23,6 +23,19 @@ pub(super) fn describe(stored: &Stored, policy: &Policy, now: SystemTime) -> Sto
         age_seconds: age,
         fresh_for_seconds: left,
         arithmetic: arithmetic(stored, policy, now),
+    }
+}
+
+/// Describes one of several variants at `now`. `selected` is the key of the one that the request selects.
+pub(super) fn variant(stored: &Stored, selected: Option<&[u8]>, now: SystemTime) -> VariantOf {
+    let Freshness { age, left } = Freshness::of(&stored.terms, now);
+    VariantOf {
+        vary: stored.vary.iter().map(ToString::to_string).collect(),
+        is_selected: selected == Some(&stored.key[..]),
+        status: stored.found.head.status.as_u16(),
+        bytes: stored.length(),
+        age_seconds: age,
+        fresh_for_seconds: left,
     }
 }
 

@@ -34,18 +34,13 @@ pub(crate) fn options(site: &Site) -> FolderOptions {
 }
 
 /// What a path names in a folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {
     /// A file that can be sent.
     File,
-    /// A folder, without the slash at the end.
-    Folder,
+    /// Something that the server answers itself: a folder without the slash at the end, or a file that can't be read.
+    Answer(Response<Body>),
     /// Nothing that is served.
     Nothing,
-    /// Nothing: no path is like that.
-    Malformed,
-    /// A file that can't be read. The server answers with this status.
-    Unreadable(StatusCode),
 }
 
 /// A folder with a volume in front of it.
@@ -70,11 +65,16 @@ impl Files {
     pub(crate) async fn answer(&self, request: &Parts, sends_files: bool) -> Response<Body> {
         match self.find_answer(request, sends_files).await {
             Some(response) => response,
-            None if self.parse(request) == Err(Refusal::Malformed) => {
-                reply::error(StatusCode::BAD_REQUEST, "the path is malformed")
-            }
-            None => not_found(),
+            None => self.absent(request),
         }
+    }
+
+    /// The answer of a site without origins if the path has no file.
+    pub(crate) fn absent(&self, request: &Parts) -> Response<Body> {
+        if self.parse(request) == Err(Refusal::Malformed) {
+            return reply::error(StatusCode::BAD_REQUEST, "the path is malformed");
+        }
+        reply::error(StatusCode::NOT_FOUND, "there is nothing at this address")
     }
 
     /// Answers a GET or a HEAD if its path has a file. If no file can have the path, an origin may know it. A file that can't be read
@@ -93,16 +93,12 @@ impl Files {
 
     /// What the path of a request names. Nothing is stored.
     pub(crate) async fn named(&self, request: &Parts) -> Named {
-        let path = match self.parse(request) {
-            Ok(path) => path,
-            Err(Refusal::Malformed) => return Named::Malformed,
-            Err(_) => return Named::Nothing,
-        };
+        let Ok(path) = self.parse(request) else { return Named::Nothing };
         match self.folder.find(&path).await {
             Ok(Found::File(_)) => Named::File,
-            Ok(Found::Folder) => Named::Folder,
+            Ok(Found::Folder) => Named::Answer(redirect(&path, request.uri.query())),
             Ok(Found::Nothing) => Named::Nothing,
-            Err(error) => Named::Unreadable(failed(&error).status()),
+            Err(error) => Named::Answer(failed(&error)),
         }
     }
 
@@ -138,10 +134,6 @@ fn redirect(path: &FilePath, query: Option<&str>) -> Response<Body> {
         response.headers_mut().insert(LOCATION, location);
     }
     response
-}
-
-fn not_found() -> Response<Body> {
-    reply::error(StatusCode::NOT_FOUND, "there is nothing at this address")
 }
 
 fn failed(error: &io::Error) -> Response<Body> {

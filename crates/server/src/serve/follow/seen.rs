@@ -12,6 +12,7 @@ use http::{Request, StatusCode};
 use serde::Serialize;
 
 use super::Followers;
+use crate::host_name::without_user;
 use crate::key::Scheme;
 use crate::serve::date::push_rfc3339;
 use crate::serve::outcome::{CLIENT_GONE, Outcome, Verdict};
@@ -36,13 +37,13 @@ impl<'a> SeenRequest<'a> {
         Self {
             method: request.method().as_str(),
             target: uri.path_and_query().map_or("", |target| target.as_str()),
-            host: uri.authority().map_or_else(field, |authority| authority.as_str().as_bytes()),
+            host: without_user(uri.authority().map_or_else(field, |authority| authority.as_str().as_bytes())),
             scheme,
         }
     }
 
     pub(crate) fn of_simple(request: &'a SimpleRequest<'_>) -> Self {
-        Self { method: "GET", target: request.target, host: request.host, scheme: request.scheme }
+        Self { method: "GET", target: request.target, host: without_user(request.host), scheme: request.scheme }
     }
 }
 

@@ -33,7 +33,7 @@ use crate::serve::shared::Shared;
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::spans::ServerSpan;
 use crate::serve::trace::{self, Ids, Tracing};
-use crate::serve::trusted_proxies::{self, Forwarded};
+use crate::serve::trusted_proxies::Forwarded;
 
 /// The state that all connections of a worker share, by one configuration. A reload makes another one of it: a request has the same
 /// one from its beginning to its end.
@@ -159,11 +159,7 @@ impl Common {
         arrival: &Arrival,
         open: BusyGuard,
     ) -> Response<TrackedBody> {
-        let real_client = if self.service.trusts(arrival.client) {
-            trusted_proxies::apply(self.service.trusted_proxies(), arrival, &mut request)
-        } else {
-            arrival.client
-        };
+        let real_client = self.service.receive(arrival, &mut request);
         let named = self.tracing.as_ref().map(|tracing| Named::of(tracing, &mut request, real_client));
         let version = request.version();
         let scheme = request.extensions().get::<Forwarded>().map_or(arrival.scheme, |forwarded| forwarded.scheme);

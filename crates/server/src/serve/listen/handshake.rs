@@ -93,7 +93,7 @@ async fn shake<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> io::Result<Option<TlsStream<S>>> {
     let hello = start.client_hello();
     let is_challenge = hello.alpn().is_some_and(|mut offered| offered.any(|name| name == ACME_TLS));
-    let unknown = hello.server_name().filter(|name| !is_challenge && !tls.certificates.has(name));
+    let unknown = hello.server_name().filter(|name| !is_challenge && !tls.knows(name));
     if let Some(name) = unknown {
         let error = io::Error::new(io::ErrorKind::NotFound, format!("there is no certificate for {name}"));
         start.io.write_all(&UNRECOGNIZED_NAME).await?;

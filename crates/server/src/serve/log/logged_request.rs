@@ -3,6 +3,7 @@
 use http::header::HOST;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Version};
 
+use crate::host_name::without_user;
 use crate::key::Scheme;
 use crate::serve::simple_request::SimpleRequest;
 use crate::serve::trace::Ids;
@@ -35,7 +36,7 @@ impl<'a> LoggedRequest<'a> {
             target: target(request),
             version: Some(version(request.version())),
             scheme,
-            host: authority.or_else(|| fields.get(HOST).map(HeaderValue::as_bytes)),
+            host: authority.or_else(|| fields.get(HOST).map(HeaderValue::as_bytes)).map(without_user),
             ids: None,
             fields: Fields::Map(fields),
         }
@@ -47,7 +48,7 @@ impl<'a> LoggedRequest<'a> {
             target: request.target,
             version: Some(version(Version::HTTP_11)),
             scheme: request.scheme,
-            host: Some(request.host),
+            host: Some(without_user(request.host)),
             ids: None,
             fields: Fields::Simple(request),
         }
@@ -102,7 +103,7 @@ fn target<B>(request: &Request<B>) -> &str {
     let uri = request.uri();
     match (uri.path_and_query(), uri.authority()) {
         (Some(target), _) => target.as_str(),
-        (None, Some(authority)) => authority.as_str(),
+        (None, Some(authority)) => authority.as_str().rsplit('@').next().unwrap_or_default(),
         (None, None) => "-",
     }
 }

@@ -63,6 +63,7 @@ impl Asked {
             Some(authority) => authority.as_str(),
             None => self.host.as_ref()?.to_str().ok()?,
         };
+        let host = host.rsplit('@').next().unwrap_or(host);
         let target = self.uri.path_and_query()?.as_str();
         (host.len() + target.len() <= KEY_BYTES_MAX).then_some(())?;
         // Never fails on a string.

@@ -36,7 +36,8 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::{Handle, RuntimeMetrics};
 
 use super::follow::Followers;
-use super::sample::{Part, Snapshot};
+use super::sample::{Part, Recent, SlowPath, Snapshot, slowest};
+use crate::key::KeyRules;
 
 use counters::{Counter, SiteCounters};
 pub(crate) use counters::{Counters, FastAnswer, Sent};
@@ -136,6 +137,22 @@ impl Metrics {
     pub(crate) fn sample(&self) -> Snapshot {
         let threads = lock(&self.threads).clone();
         Snapshot::of(threads.iter().map(|thread| &thread.sample))
+    }
+
+    /// The last requests for an address of a site with these rules, as far as the sample has them, the latest first.
+    pub(crate) fn recent(&self, rules: &KeyRules, host: &[u8], target: &str, limit: usize) -> Vec<Recent> {
+        let threads = lock(&self.threads).clone();
+        let mut all: Vec<_> =
+            threads.iter().flat_map(|thread| thread.sample.recent(rules, host, target, limit)).collect();
+        all.sort_by_key(|recent| std::cmp::Reverse(recent.at_ms));
+        all.truncate(limit);
+        all
+    }
+
+    /// The paths whose responses begin latest, by the last requests of the sample.
+    pub(crate) fn slowest(&self, limit: usize) -> Vec<SlowPath> {
+        let threads = lock(&self.threads).clone();
+        slowest(threads.iter().map(|thread| &thread.sample), limit)
     }
 
     /// The addresses that missed most, as far as they were noted.

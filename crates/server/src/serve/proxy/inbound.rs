@@ -13,7 +13,7 @@ use http::header::{AGE, CONTENT_LENGTH, DATE, IF_MODIFIED_SINCE, IF_NONE_MATCH, 
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, Version};
 
-use super::{Proxy, error_page, policy, tags};
+use super::{Proxy, error_page, policy, tags, way};
 use crate::key::{CLIENT_ADDRESSES, CacheKey};
 use crate::rules::{Decision, Overrides, RuleSet};
 use crate::serve::fields;
@@ -37,10 +37,7 @@ pub(super) struct Inbound {
 impl Inbound {
     /// Applies the site's rules to the fields of the request.
     pub(super) fn new(proxy: &Arc<Proxy>, parts: &mut Parts, key: CacheKey, client: IpAddr) -> Self {
-        let decision = proxy.site.rules.of_request(&key, parts);
-        decision.drop_ignored_cookies(&mut parts.headers);
-        decision.rewrite_request(&mut parts.headers);
-        let rules = decision.matched();
+        let rules = way::apply(&proxy.site.rules, &key, parts).matched();
         Self { proxy: Arc::clone(proxy), key, rules, client, received: None, is_error_page: false }
     }
 

@@ -3,6 +3,7 @@
 //! This module has what is specific to the server: the origins, the rules of the site, and the fields that each response gets.
 //!
 //! ```text
+//! way       which of the following a request takes
 //! request ──> inbound   its key, and the decision of the rules ──> the page cache asks and judges by it
 //!         ──> pass      requests that change something, ask for another protocol, or have content
 //! home      a miss that another node of the fleet answers, and the answers to other nodes
@@ -12,6 +13,7 @@
 
 pub(crate) mod fast_path;
 pub(crate) mod tags;
+pub(crate) mod way;
 
 mod error_page;
 mod home;
@@ -28,18 +30,17 @@ use eyewall_fleet::AsOf;
 use eyewall_fleet_redis::Fleet;
 use eyewall_http::field::cache_status::{CacheStatus, Forward};
 use eyewall_http::policy::Policy;
-use eyewall_http::reuse;
 use eyewall_page_cache::pages::Pages;
 use eyewall_page_cache::settings::Settings;
 use eyewall_page_cache::visit::{Answered, Unanswered, Visit};
 use http::header::{CONNECTION, RETRY_AFTER, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::body::Body;
-use super::origin::{Origins, ProxyError, RequestBody, asked_protocol};
+use super::origin::{Origins, ProxyError, RequestBody};
 use super::peers::Peers;
 use super::second_level::Level;
 use super::shared::Shared;
@@ -50,6 +51,7 @@ use crate::sites::Site;
 use inbound::Inbound;
 pub(crate) use inbound::receive;
 pub(crate) use policy::with as policy_with;
+use way::Way;
 
 /// The origins of a site behind the volume, as one worker has them.
 pub(crate) struct Proxy {
@@ -113,20 +115,13 @@ impl Proxy {
         client: IpAddr,
     ) -> Response<Body> {
         let (parts, incoming) = request.into_parts();
-        if self.peers.as_ref().is_some_and(|peers| peers.is_loop(&parts.headers)) {
-            let words = "the request has passed this server before: its origin leads back to it";
-            return reply::error(StatusCode::LOOP_DETECTED, words);
-        }
         let body = RequestBody::streamed(incoming, &parts);
-        if asked_protocol(&parts.headers).is_none() {
-            if parts.method == Method::QUERY {
-                return Box::pin(self.answer_query(parts, body, key, client)).await;
-            }
-            if reuse::is_answerable(&parts.method) && body.is_end_stream() {
-                return self.answer_from_cache(parts, key, client, None).await;
-            }
+        match way::of(self.peers.as_deref(), &parts, !body.is_end_stream()) {
+            Way::Loop => way::of_loop(),
+            Way::Query => Box::pin(self.answer_query(parts, body, key, client)).await,
+            Way::Cache => self.answer_from_cache(parts, key, client, None).await,
+            Way::Forward => Box::pin(self.forward(Request::from_parts(parts, body), key, client)).await,
         }
-        Box::pin(self.forward(Request::from_parts(parts, body), key, client)).await
     }
 
     /// Answers a request that may be answered from the cache.
@@ -181,10 +176,8 @@ impl Proxy {
         let address_tag = tags::address(&self.site, &key);
         let mut inbound = Inbound::new(self, &mut parts, key, client);
         inbound.received = received;
-        let ignores_reload = inbound.decision().ignore_reload;
         let visit = Visit::new((&self.pages, &self.settings), inbound, parts, address);
-        let directives = visit.directives;
-        let directives = if ignores_reload { directives.without_reloads() } else { directives };
+        let directives = way::allowed(&visit.upstream.decision(), visit.directives);
         Visit { key: key_bytes, address_tag, directives, ..visit }
     }
 }

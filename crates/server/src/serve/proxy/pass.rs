@@ -7,8 +7,7 @@ use std::time::SystemTime;
 use eyewall::Purge as Kind;
 use eyewall_fleet::Covers;
 use eyewall_fleet_agent::words::{Purging, Subject};
-use eyewall_http::field::cache_status::{CacheStatus, Forward};
-use eyewall_http::field::connection::{self, Way};
+use eyewall_http::field::cache_status::CacheStatus;
 use eyewall_http::field::groups;
 use eyewall_http::message::{self, Exchange};
 use eyewall_http::storing;
@@ -19,11 +18,10 @@ use http::header::{AUTHORIZATION, COOKIE, RANGE};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 
 use super::inbound::{Inbound, receive};
-use super::{Proxy, failed, tags};
+use super::{Proxy, failed, tags, way};
 use crate::key::{CacheKey, RequestHost, Scheme};
 use crate::serve::body::Body;
 use crate::serve::origin::{ClientSide, OriginRequest, RequestBody, ResponseBody, asked_protocol};
-use crate::serve::reply;
 
 impl Proxy {
     /// Forwards a request that is never answered from the volume: with a body, with a method that asks for a change, or for another
@@ -40,9 +38,10 @@ impl Proxy {
         let visit = self.visit(parts, key, client, None);
         let (inbound, parts) = (&visit.upstream, &visit.parts);
         let mut asked = visit.fields();
-        if connection::step(&parts.method, &mut asked) == Way::EndsHere {
-            return ended_here(&parts.method);
-        }
+        let why = match way::forwarding(&parts.method, &mut asked) {
+            Ok(why) => why,
+            Err(answer) => return *answer,
+        };
         if parts.method == Method::TRACE {
             // The answer to a TRACE shows the request, so no secret goes with it (RFC 9110, section 9.3.8).
             for name in [AUTHORIZATION, COOKIE] {
@@ -64,7 +63,6 @@ impl Proxy {
             (Some(protocol), Some(client)) => self.origins.upgrade(origin_request, protocol, client).await,
             _ => self.origins.send(origin_request).await,
         };
-        let why = if parts.method == Method::GET { Forward::Bypass } else { Forward::Method };
         match answered {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => response.map(|_| Body::empty()),
             Ok(mut response) => {
@@ -167,14 +165,5 @@ impl Proxy {
         let host = RequestHost::parse(uri.authority()?.as_str()).ok()?;
         let scheme = if uri.scheme() == Some(&http::uri::Scheme::HTTPS) { Scheme::Https } else { Scheme::Http };
         CacheKey::of_address(&self.site.key, &host, scheme, uri).ok()
-    }
-}
-
-/// The answer to a TRACE or OPTIONS whose `Max-Forwards` is zero (RFC 9110, section 7.6.2).
-fn ended_here(method: &Method) -> Response<Body> {
-    if method == Method::OPTIONS {
-        reply::response(StatusCode::NO_CONTENT, HeaderMap::new(), Body::empty())
-    } else {
-        reply::error(StatusCode::METHOD_NOT_ALLOWED, "requests are not traced here")
     }
 }

@@ -29,6 +29,7 @@ use serde::Serialize;
 
 use super::shared::Shared;
 use crate::key::KeyError;
+use feed::Covered;
 pub(crate) use feed::Feed;
 use targets::{Scope, Target};
 
@@ -183,6 +184,7 @@ impl Shared {
         let before = overflows()?;
         let counts = purge_request.counts.then(|| count::count(&self.pages.store, &targets)).flatten();
         let mut counts = counts.into_iter().flatten();
+        let covered = Covered::all(targets.iter().flat_map(Target::covers));
         let mut purged = Vec::with_capacity(targets.len());
         for (subject, target) in purge_request.subjects.iter().zip(targets) {
             let result =
@@ -197,7 +199,7 @@ impl Shared {
         if !purge_request.previews {
             // Not what was purged: an address may have a query.
             tracing::info!(kind, subjects = purge_request.subjects.len(), "purged");
-            self.metrics.purges.note(&report);
+            self.metrics.purges.note(&report, covered);
         }
         Ok(report)
     }

@@ -20,9 +20,11 @@ mod keys;
 mod names;
 mod part;
 mod record;
+mod slowest;
 mod snapshot;
 
 pub(crate) use keys::Candidate;
 pub(crate) use part::Part;
-pub(crate) use record::{Record, WITH_LIFETIME, WITH_TRACKERS};
+pub(crate) use record::{Recent, Record, WITH_LIFETIME, WITH_TRACKERS};
+pub(crate) use slowest::{SlowPath, slowest};
 pub(crate) use snapshot::Snapshot;

@@ -11,7 +11,7 @@ use http::header::{CACHE_CONTROL, EXPIRES, VARY};
 
 use super::keys::{self, Candidate, Keys};
 use super::names::{Names, cut};
-use super::record::{Record, WITH_LIFETIME, WITH_TRACKERS};
+use super::record::{Recent, Record, WITH_LIFETIME, WITH_TRACKERS};
 use crate::key::KeyRules;
 use crate::serve::outcome::{Outcome, Verdict};
 
@@ -127,6 +127,24 @@ impl Part {
         let (verdict, reason) = (outcome.verdict, reason.unwrap_or_default());
         let flags = if has_lifetime { WITH_LIFETIME } else { 0 };
         self.add(candidate, site, &Answer { verdict, reason, vary: &vary, ttl, bytes, time, flags });
+    }
+
+    /// The last requests for an address of a site with these rules that are in the sample, the latest first.
+    pub(crate) fn recent(&self, rules: &KeyRules, host: &[u8], target: &str, limit: usize) -> Vec<Recent> {
+        let unit = keys::unit(host, target);
+        if unit > self.limit() {
+            return Vec::new();
+        }
+        let Keys { key, .. } = keys::keys(rules, unit, target);
+        let seen = self.lock();
+        let of_key = seen.records.iter().rev().filter(|record| record.unit == unit && record.key == key);
+        let told = of_key.take(limit).map(|record| Recent {
+            at_ms: record.at_ms,
+            verdict: record.verdict,
+            reason: seen.names.name(record.reason).to_owned(),
+            micros: record.micros,
+        });
+        told.collect()
     }
 
     fn add(&self, candidate: &Candidate, (label, rules): (&str, &KeyRules), answer: &Answer<'_>) {

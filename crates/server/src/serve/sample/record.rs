@@ -34,6 +34,18 @@ pub(crate) struct Record {
     pub(crate) vary: u8,
 }
 
+/// A request of before, for people who ask about its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recent {
+    /// Milliseconds since 1970.
+    pub(crate) at_ms: u64,
+    pub(crate) verdict: Verdict,
+    /// Why there was no hit or why the response wasn't stored; empty if nothing says it.
+    pub(crate) reason: String,
+    /// Microseconds until the response began.
+    pub(crate) micros: u32,
+}
+
 impl Record {
     /// Whether the response came from the volume.
     pub(crate) fn is_hit(&self) -> bool {

@@ -84,6 +84,11 @@ impl Tls {
         self.challenges.as_ref()
     }
 
+    /// Whether a client may name this host in its handshake (SNI).
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.certificates.has(name)
+    }
+
     /// Ends the threads, without a wait for them: one may be in a request to an authority.
     pub(crate) fn retire(&self) {
         let threads = self.threads().take();
