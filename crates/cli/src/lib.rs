@@ -90,7 +90,10 @@ fn dispatch(arguments: &Arguments) -> Result<Outcome, Error> {
             Some(server) => tools::stat_server::run(server, stat),
             None => tools::stat::run(volume::named(cache)?, stat),
         },
-        Verb::Top(top) => tools::top::run(volume::named(cache)?, top),
+        Verb::Top(top) => match &top.server {
+            Some(server) => tools::top::of_server::run(server, top),
+            None => tools::top::run(volume::named(cache)?, top),
+        },
         Verb::Map(map) => tools::map::run(volume::named(cache)?, map),
         Verb::Purge(purge) => match &purge.server {
             Some(server) => tools::purge_server::run(server, purge),

@@ -14,12 +14,12 @@ Each line has the time, the method, the status, the verdict with its reason, the
 body, the address and the client. A request is shown when its response has left. No line has cookies or other fields of the client.
 
 A request has to meet all filters; if you repeat one, it has to meet one of them. The server applies them. If `log` doesn't read \
-fast enough, the server drops lines, and `log` says how many.
+fast enough, the server drops lines, and `log` says how many: when it happens, and in all at the end.
 
 `log` ends with exit code 0 after --count lines, at Ctrl-C, and when the server ends. Up to 16 clients can follow a server.";
 
 /// `eyewall log`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Log {
     /// Follow this running server: the path of its socket, or `http://127.0.0.1:PORT`
     #[arg(long, value_name = "SERVER")]

@@ -47,7 +47,12 @@ stay.";
 
 pub(super) const TOP_AFTER_HELP: &str = "\
 `top` measures the time of gets by looking up hot keys, which changes no statistics. If other processes use the volume, `top` \
-opens it as they do, and appears among the processes. If the output is not a terminal, it writes one page and ends.";
+opens it as they do, and appears among the processes. If the output is not a terminal, it writes one page and ends.
+
+With --server, --cache is ignored, and `top` shows what the dashboard of the server shows: sites, verdicts, the worst origins, the paths \
+whose responses begin latest, and the keys that are hottest and missed most. The server takes a sample each second. Up to 16 can watch a \
+server, pages in browsers included. Times of origins are those since the start of the server, times of paths those of the last requests of its \
+sample.";
 
 /// `eyewall create`
 #[derive(Debug, Args)]
@@ -268,6 +273,12 @@ pub struct Stat {
 /// `eyewall top`
 #[derive(Debug, Args)]
 pub struct Top {
+    /// Show this running server in place of a volume: the path of its socket, or `http://127.0.0.1:PORT`
+    #[arg(long, value_name = "SERVER", conflicts_with = "probe_puts")]
+    pub server: Option<ServerPlace>,
+    /// The file with the token, which a server at a port requires
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub token_file: Option<PathBuf>,
     /// The time between two updates
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1s")]
     pub interval: Duration,

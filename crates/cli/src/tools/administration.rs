@@ -16,7 +16,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Error;
 use crate::args::{RunningServer, ServerPlace};
@@ -58,7 +57,7 @@ fn refusal(server: &ServerPlace, (status, words): Refused) -> Error {
     Error::Refused { server: server.to_string(), status: status.as_u16(), words: format!("{words}{advice}") }
 }
 
-/// Gives each line of an endless response to `take`, until that breaks, the server ends, or the user interrupts.
+/// Gives each line of an endless response to `take`, until that breaks, or the server ends.
 pub(super) fn follow(
     server: &ServerPlace,
     token_file: Option<&Path>,
@@ -69,7 +68,6 @@ pub(super) fn follow(
     let no_server = |source: io::Error| Error::NoServer { server: server.to_string(), source };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Watch)?;
     runtime.block_on(async {
-        let mut interrupted = signal(SignalKind::interrupt()).map_err(Error::Watch)?;
         let mut sender = connect(server).await.map_err(no_server)?;
         let request = request(server, token.as_ref(), target, &Value::Null).map_err(no_server)?;
         let response = sender.send_request(request).await.map_err(io::Error::other).map_err(no_server)?;
@@ -80,11 +78,8 @@ pub(super) fn follow(
         }
         let (mut body, mut line) = (response.into_body(), Vec::new());
         loop {
-            let frame = tokio::select! {
-                frame = body.frame() => frame,
-                _ = interrupted.recv() => return Ok(()),
-            };
-            let Some(frame) = frame.transpose().map_err(io::Error::other).map_err(no_server)? else { return Ok(()) };
+            let frame = body.frame().await.transpose().map_err(io::Error::other).map_err(no_server)?;
+            let Some(frame) = frame else { return Ok(()) };
             for piece in frame.data_ref().map_or(&b""[..], |data| data).split_inclusive(|byte| *byte == b'\n') {
                 line.extend_from_slice(piece.strip_suffix(b"\n").unwrap_or(piece));
                 if piece.ends_with(b"\n") && take(&std::mem::take(&mut line))?.is_break() {

@@ -2,13 +2,16 @@
 
 use std::io::Write as _;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use anstyle::Style;
 use eyewall_server::units::{counted, size};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-use super::administration;
+use super::{administration, signals};
 use crate::args::Log;
 use crate::output::{ERROR, GOOD, WARNING, key_text, tell, text_to_stdout, to_stdout};
 use crate::{Error, Outcome};
@@ -39,14 +42,51 @@ struct Request {
     first_byte_us: Option<u64>,
 }
 
+/// What a follower has lost so far.
+#[derive(Default)]
+struct Lost(AtomicU64);
+
+impl Lost {
+    fn add(&self, dropped: u64) {
+        self.0.fetch_add(dropped, Ordering::Relaxed);
+        let words = format!("the server dropped {}, because they weren't read fast enough", lines(dropped));
+        tell(WARNING, "eyewall", &words);
+    }
+
+    fn tell(&self) {
+        let all = self.0.load(Ordering::Relaxed);
+        if all > 0 {
+            tell(WARNING, "eyewall", &format!("{} of this server are missing in all", lines(all)));
+        }
+    }
+}
+
+/// A thread of its own reads and writes, because a reader of the output may stop reading: Ctrl-C ends `log` even then.
 pub(crate) fn run(log: &Log) -> Result<Outcome, Error> {
+    let (sender, ended) = mpsc::channel();
+    let (interrupted, lost) = (sender.clone(), Arc::<Lost>::default());
+    signals::tell(move || {
+        // Fails only if it has ended by itself.
+        let _ = interrupted.send(Ok(()));
+    })
+    .map_err(Error::Watch)?;
+    let (log, counted) = (log.clone(), Arc::clone(&lost));
+    thread::Builder::new()
+        .spawn(move || {
+            let _ = sender.send(follow(&log, &counted));
+        })
+        .map_err(Error::Watch)?;
+    // The thread for signals has a sender as long as this waits.
+    let result = ended.recv().unwrap_or(Ok(()));
+    lost.tell();
+    result.map(|()| Outcome::Done)
+}
+
+fn follow(log: &Log, lost: &Lost) -> Result<(), Error> {
     let mut left = log.count.map(std::num::NonZeroU64::get);
     administration::follow(&log.server, log.token_file.as_deref(), &target(log), |line| {
         match serde_json::from_slice(line) {
-            Ok(Told::Dropped { dropped }) => {
-                let words = format!("the server dropped {}, because they weren't read fast enough", lines(dropped));
-                tell(WARNING, "eyewall", &words);
-            }
+            Ok(Told::Dropped { dropped }) => lost.add(dropped),
             Ok(Told::Request(request)) => {
                 show(log, line, &request)?;
                 left = left.map(|left| left - 1);
@@ -57,8 +97,7 @@ pub(crate) fn run(log: &Log) -> Result<Outcome, Error> {
             }
         }
         Ok(if left == Some(0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    })?;
-    Ok(Outcome::Done)
+    })
 }
 
 fn lines(count: u64) -> String {

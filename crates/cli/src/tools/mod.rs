@@ -27,6 +27,7 @@ pub(crate) mod reload;
 pub(crate) mod remove;
 pub(crate) mod resize;
 pub(crate) mod scrub;
+mod signals;
 pub(crate) mod stat;
 pub(crate) mod stat_server;
 pub(crate) mod top;

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::common::admin::{Socket, json};
-use crate::common::client::Reply;
+use crate::common::client::{Reply, connect};
 use crate::common::command::eyewall;
 use crate::common::origin::{Asked, Origin};
 use crate::common::server::Server;
@@ -199,6 +199,51 @@ fn the_command_ends_when_it_is_interrupted_and_with_the_server() {
     assert_eq!(interrupted.end().0, Some(0));
     kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
     assert_eq!(left.end().0, Some(0));
+}
+
+#[test]
+fn an_interrupt_ends_it_although_nobody_reads_its_output() {
+    let socket = Socket::new();
+    let (_origin, server) = served(&socket);
+    let mut stalled = log(&socket, &["--json"]);
+    let target = format!("/page?{}", "a".repeat(4000));
+    let mut line = [0];
+    let is_told = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_told.load(Ordering::Relaxed) {
+                server.get(&target);
+            }
+        });
+        let told = stalled.stdout.as_mut().unwrap().read_exact(&mut line);
+        is_told.store(true, Ordering::Relaxed);
+        told.unwrap();
+    });
+    // More than a pipe holds.
+    for _ in 0..40 {
+        server.get(&target);
+    }
+    kill_process(Pid::from_child(&stalled), Signal::INT).unwrap();
+    assert_eq!(stalled.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_password_in_an_address_is_shown_to_nobody() {
+    let socket = Socket::new();
+    let (_origin, server) = served(&socket);
+    let mut all = follow(&socket, "", "*/*");
+    for head in
+        ["GET http://user:secret@test/page HTTP/1.1\r\nHost: test", "GET /page HTTP/1.1\r\nHost: user:secret@test"]
+    {
+        let mut client = connect(server.address);
+        write!(client, "{head}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut reply = String::new();
+        client.read_to_string(&mut reply).unwrap();
+        assert!(reply.starts_with("HTTP/1.1 400 "), "{reply}");
+        let line = next(&mut all, "");
+        assert_eq!((&line["host"], &line["status"]), (&json!("test"), &json!(400)), "{line}");
+        assert!(!line.to_string().contains("secret"), "{line}");
+    }
 }
 
 #[test]

@@ -109,6 +109,7 @@ mod tls_sessions;
 mod tls_truncated;
 mod tls_warnings;
 mod too_large;
+mod top;
 mod traces;
 mod transfer_codings;
 mod tree_crawled;

@@ -36,20 +36,25 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, is_plain: bool) {
     show_processes(frame, processes, view);
 }
 
-fn bold(text: impl Into<String>) -> Span<'static> {
+pub(super) fn bold(text: impl Into<String>) -> Span<'static> {
     Span::styled(text.into(), Style::new().add_modifier(Modifier::BOLD))
 }
 
+pub(super) fn percent(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0))
+}
+
+/// A line with a bar.
+pub(super) fn gauge(name: &str, ratio: Option<f64>, words: String, good: Style) -> Line<'static> {
+    let part = ratio.map_or(0, |ratio| (ratio * 1e9) as u64);
+    Line::from(vec![
+        Span::raw(format!("{name:<8} ")),
+        Span::styled(format!("{:<BAR_CELLS$}", bar(part, 1_000_000_000, BAR_CELLS)), good),
+        Span::raw(format!(" {:>7}   {words}", percent(ratio))),
+    ])
+}
+
 fn figures(view: &View, good: Style) -> Vec<Line<'static>> {
-    let percent = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0));
-    let gauge = |name: &str, ratio: Option<f64>, words: String| {
-        let part = ratio.map_or(0, |ratio| (ratio * 1e9) as u64);
-        Line::from(vec![
-            Span::raw(format!("{name:<8} ")),
-            Span::styled(format!("{:<BAR_CELLS$}", bar(part, 1_000_000_000, BAR_CELLS)), good),
-            Span::raw(format!(" {:>7}   {words}", percent(ratio))),
-        ])
-    };
     let share = |part: u64, whole: u64| Some(part as f64 / whole.max(1) as f64);
     let rates = view.per_second;
     let rate = |rate: f64| format!("{:>11}", count(rate.round() as u64));
@@ -69,13 +74,15 @@ fn figures(view: &View, good: Style) -> Vec<Line<'static>> {
             "data",
             share(view.live_bytes, view.data_bytes),
             format!("{} of {}", size(view.live_bytes), size(view.data_bytes)),
+            good,
         ),
         gauge(
             "index",
             share(view.index_live, view.index_slots),
             format!("{} of {} slots", count(view.index_live), count(view.index_slots)),
+            good,
         ),
-        gauge("hits", view.hit_ratio, format!("{} over the run", percent(view.hit_ratio_of_run))),
+        gauge("hits", view.hit_ratio, format!("{} over the run", percent(view.hit_ratio_of_run)), good),
         Line::default(),
         Line::from(bold(format!(
             "{:<10}{:>11}{:>11}{:>11}{:>11}{:>11}",

@@ -1,4 +1,4 @@
-//! `eyewall top`: the state of a volume, live.
+//! `eyewall top`: the state of a volume, or of a server, live.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -6,8 +6,10 @@
 //! | `probe.rs` | measures how long gets and puts take |
 //! | `draw.rs` | the screen |
 //! | `wake.rs` | keys and signals |
+//! | `of_server/` | the same of a running server |
 
 mod draw;
+pub(crate) mod of_server;
 mod probe;
 mod view;
 mod wake;
@@ -19,11 +21,11 @@ use std::thread;
 use std::time::Instant;
 
 use eyewall::Cache;
-use ratatui::{DefaultTerminal, Terminal, backend::TestBackend};
+use ratatui::{DefaultTerminal, Frame, Terminal, backend::TestBackend};
 
 use crate::args::Top;
 use crate::{Error, Outcome, output, volume};
-use view::{Looker, View};
+use view::Looker;
 use wake::Wake;
 
 /// The size of the page where there is no terminal.
@@ -44,14 +46,20 @@ pub(crate) fn run(path: &Path, top: &Top) -> Result<Outcome, Error> {
     }
     if top.once || !io::stdout().is_terminal() {
         thread::sleep(top.interval);
-        let page = page(&looker.look()?, COLUMNS, ROWS);
+        let view = looker.look()?;
+        let page = page(|frame| draw::draw(frame, &view, true), COLUMNS, ROWS);
         output::text_to_stdout(|stdout| stdout.write_all(page.as_bytes()))?;
         return Ok(Outcome::Done);
     }
-    let wakes = wake::listen().map_err(Error::Watch)?;
+    let (_, wakes) = wake::listen().map_err(Error::Watch)?;
     // A panic also restores the terminal, before its message is written.
     let mut terminal = ratatui::try_init().map_err(Error::Output)?;
     let ended = watch(&mut terminal, &mut looker, &wakes, top);
+    restore(terminal, ended)
+}
+
+/// Gives the terminal back.
+fn restore(terminal: DefaultTerminal, ended: Result<(), Error>) -> Result<Outcome, Error> {
     if ratatui::try_restore().is_err() {
         // The terminal is gone, whether a signal, a key or the screen reported it first. Its destructor would write
         // that to standard error, which is gone, too, and would panic.
@@ -59,6 +67,11 @@ pub(crate) fn run(path: &Path, top: &Top) -> Result<Outcome, Error> {
         return Ok(Outcome::Done);
     }
     ended.map(|()| Outcome::Done)
+}
+
+/// Whether the user wants no colours.
+fn is_plain() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|word| !word.is_empty())
 }
 
 /// A process that joins an unused volume may empty it, if it is a copy; `top` then opens it for reading only. If other
@@ -77,7 +90,7 @@ fn watch(
     wakes: &Receiver<Wake>,
     top: &Top,
 ) -> Result<(), Error> {
-    let is_plain = std::env::var_os("NO_COLOR").is_some_and(|word| !word.is_empty());
+    let is_plain = is_plain();
     loop {
         let view = looker.look()?;
         let next = Instant::now() + top.interval;
@@ -95,9 +108,9 @@ fn watch(
 }
 
 /// The screen as text.
-fn page(view: &View, columns: u16, rows: u16) -> String {
+fn page(draw: impl FnOnce(&mut Frame<'_>), columns: u16, rows: u16) -> String {
     let Ok(mut terminal) = Terminal::new(TestBackend::new(columns, rows));
-    let Ok(_) = terminal.draw(|frame| draw::draw(frame, view, true));
+    let Ok(_) = terminal.draw(draw);
     let buffer = terminal.backend().buffer();
     let lines = buffer.content().chunks(usize::from(columns).max(1)).map(|line| {
         let line: String = line.iter().map(ratatui::buffer::Cell::symbol).collect();
@@ -111,15 +124,17 @@ fn page(view: &View, columns: u16, rows: u16) -> String {
 mod tests {
     use ratatui::style::Color;
 
+    use super::view::View;
     use super::*;
     use crate::expected::expect;
 
     #[test]
     fn the_screen_is_as_expected() {
         let view = View::example();
-        expect("top-80x24.txt", &page(&view, 80, 24));
-        expect("top-120x40.txt", &page(&view, 120, 40));
-        page(&view, 1, 1);
+        let page = |columns, rows| page(|frame| draw::draw(frame, &view, true), columns, rows);
+        expect("top-80x24.txt", &page(80, 24));
+        expect("top-120x40.txt", &page(120, 40));
+        page(1, 1);
     }
 
     #[test]

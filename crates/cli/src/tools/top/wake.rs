@@ -6,28 +6,26 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::{io, thread};
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::tools::signals;
 
 pub(super) enum Wake {
-    /// The terminal may have another size.
+    /// The terminal may have another size, or there is something to show.
     Draw,
     End,
     Failed(io::Error),
 }
 
-/// From here on, a signal that asks the process to end only sends a wake.
-pub(super) fn listen() -> io::Result<Receiver<Wake>> {
-    let mut signals = Signals::new()?;
-    let (to_signals, wakes) = mpsc::channel();
-    let to_keys = to_signals.clone();
-    thread::Builder::new().spawn(move || {
-        signals.wait();
+/// From here on, a signal that asks the process to end only sends a wake. Others can send one, too, by the sender.
+pub(super) fn listen() -> io::Result<(Sender<Wake>, Receiver<Wake>)> {
+    let (sender, wakes) = mpsc::channel();
+    let (to_signals, to_keys) = (sender.clone(), sender.clone());
+    signals::tell(move || {
         // Fails only if the screen has ended by itself.
         let _ = to_signals.send(Wake::End);
     })?;
     thread::Builder::new().spawn(move || read_keys(&to_keys))?;
-    Ok(wakes)
+    Ok((sender, wakes))
 }
 
 fn read_keys(to: &Sender<Wake>) {
@@ -47,36 +45,6 @@ fn read_keys(to: &Sender<Wake>) {
 fn ends(key: KeyEvent) -> bool {
     let is_control_c = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
     key.kind != KeyEventKind::Release && (matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) || is_control_c)
-}
-
-/// SIGHUP, SIGINT and SIGTERM.
-struct Signals {
-    runtime: Runtime,
-    hangup: Signal,
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_io().build()?;
-        let [hangup, interrupt, terminate] = {
-            let _entered = runtime.enter();
-            [signal(SignalKind::hangup())?, signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?]
-        };
-        Ok(Self { runtime, hangup, interrupt, terminate })
-    }
-
-    fn wait(&mut self) {
-        let Self { runtime, hangup, interrupt, terminate } = self;
-        runtime.block_on(async {
-            tokio::select! {
-                _ = hangup.recv() => {}
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        });
-    }
 }
 
 #[cfg(test)]
