@@ -52,12 +52,9 @@ fn has(fields: &HeaderMap, name: &http::HeaderName) -> bool {
 /// The setting that strips a parameter.
 fn stripping(settings: &Key, parameter: &str) -> String {
     let strips = |pattern: &str| crate::key::strips([pattern], parameter);
-    let of_list = settings.strip_query.iter().map(Glob::as_str).find(|pattern| strips(pattern));
-    match of_list {
-        Some(pattern) => format!("strip_query = {pattern:?}"),
-        None => {
-            let tracker = TRACKERS.iter().find(|pattern| strips(pattern)).unwrap_or(&"");
-            format!("strip_trackers ({tracker})")
-        }
+    if let Some(pattern) = settings.strip_query.iter().map(Glob::as_str).find(|pattern| strips(pattern)) {
+        return format!("strip_query = {pattern:?}");
     }
+    let tracker = TRACKERS.iter().find(|pattern| strips(pattern)).unwrap_or(&"");
+    format!("strip_trackers ({tracker})")
 }

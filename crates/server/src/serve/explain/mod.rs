@@ -183,13 +183,12 @@ impl Explainer<'_> {
         // A trusted proxy may have the TLS of its clients.
         let name = arrival.server_name.as_deref().filter(|_| !routing::trusts(shared, arrival.client))?;
         let group = |number: usize| shared.certificate_groups.get(number).copied().flatten();
-        let is_known = match &shared.tls {
-            Some(tls) => tls.knows(name),
+        let is_known = if let Some(tls) = &shared.tls {
+            tls.knows(name)
+        } else {
             // Certificates of a server that doesn't run aren't loaded.
-            None => {
-                let of_name = shared.by_host.number_of(name).and_then(group);
-                of_name.is_some() || shared.certificate_groups.iter().all(Option::is_none)
-            }
+            let of_name = shared.by_host.number_of(name).and_then(group);
+            of_name.is_some() || shared.certificate_groups.iter().all(Option::is_none)
         };
         (!is_known).then(|| {
             format!(

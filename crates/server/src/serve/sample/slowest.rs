@@ -28,7 +28,7 @@ pub(crate) fn slowest<'a>(parts: impl IntoIterator<Item = &'a Part>, limit: usiz
         let seen = part.lock();
         for record in seen.records.iter().rev().take(RECORDS_MAX) {
             let new = || {
-                let path = seen.paths.get(&record.unit).map(|path| path.to_string()).unwrap_or_default();
+                let path = seen.paths.get(&record.unit).map(ToString::to_string).unwrap_or_default();
                 let site = seen.names.name(record.site).to_owned();
                 (SlowPath { path, site, requests: 0, quantiles: [0.0; 2] }, Vec::new())
             };
@@ -58,7 +58,9 @@ mod tests {
     fn quantiles_are_those_of_the_times() {
         let path = || SlowPath { path: "a/b".to_owned(), site: "a".to_owned(), requests: 0, quantiles: [0.0; 2] };
         let found = measured(path(), (1..=100).rev().map(|millis| millis * 1000).collect());
-        assert_eq!((found.requests, found.quantiles), (100, [0.05, 0.095]));
-        assert_eq!(measured(path(), vec![2_000_000]).quantiles, [2.0, 2.0]);
+        let millis = |path: SlowPath| path.quantiles.map(|seconds| (seconds * 1e3).round() as u64);
+        assert_eq!(found.requests, 100);
+        assert_eq!(millis(found), [50, 95]);
+        assert_eq!(millis(measured(path(), vec![2_000_000])), [2_000, 2_000]);
     }
 }
