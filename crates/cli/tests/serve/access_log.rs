@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -348,6 +349,7 @@ fn a_socket_of_syslog_gets_the_form_of_its_readers_in_local_time() {
     let folder = Folder::new();
     let socket = folder.0.path().join("log");
     let unix = std::os::unix::net::UnixDatagram::bind(&socket).unwrap();
+    unix.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
     let origin = Origin::counting("Cache-Control: max-age=60");
     let place = format!("syslog:{}", socket.display());
     let mut command = eyewall();
@@ -369,6 +371,7 @@ fn a_socket_of_syslog_gets_the_form_of_its_readers_in_local_time() {
 #[test]
 fn an_address_of_syslog_gets_messages_of_rfc_5424() {
     let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    udp.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
     let origin = Origin::counting("Cache-Control: max-age=60");
     let server = Server::configured(&format!(
         "[[site]]\norigins = [\"{}\"]\n[site.access_log]\npath = \"syslog:{}\"\nformat = \"json\"\n",
@@ -424,7 +427,7 @@ fn a_reload_takes_another_log() {
         if std::fs::read_to_string(&second).unwrap().contains("/after 200") {
             break;
         }
-        assert!(start.elapsed() < std::time::Duration::from_mins(1), "no line came");
+        assert!(start.elapsed() < Duration::from_mins(1), "no line came");
     }
     let after = lines_of(server, &second);
     let before = std::fs::read_to_string(&first).unwrap();

@@ -22,13 +22,14 @@ fn stat(socket: &Socket, words: &[&str]) -> Ended {
     run(eyewall().args(["stat", "--server"]).arg(socket.path()).args(words), b"")
 }
 
-/// Repeats `stat --json` until the server has counted so many requests.
+/// Repeats `stat --json` until the server has counted so many requests, and its advice, which may be older, has them all.
 fn figures(socket: &Socket, requests: u64) -> Value {
     let start = Instant::now();
     loop {
         let figures: Value = serde_json::from_str(stat(socket, &["--json"]).text()).unwrap();
         let sites = figures["server"]["sites"].as_array().unwrap();
-        if sites.iter().map(|site| site["traffic"]["requests"].as_u64().unwrap()).sum::<u64>() == requests {
+        let counted: u64 = sites.iter().map(|site| site["traffic"]["requests"].as_u64().unwrap()).sum();
+        if counted == requests && figures["advice"]["sample"]["requests"] == requests {
             return figures;
         }
         assert!(start.elapsed() < PATIENCE, "still {figures:#}");

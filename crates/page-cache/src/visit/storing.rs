@@ -137,7 +137,7 @@ impl<U: Upstream> Visit<U> {
         }
     }
 
-    /// Whether a response would displace much, and this is the first request for it (docs/decisions/0043). Notes the request. False if
+    /// Whether a response would displace much, and this is the first request for it (docs/decisions/0041). Notes the request. False if
     /// the cache or the client has an earlier one, or if the request is for a part or comes from another cache.
     fn is_asked_once(
         &self,

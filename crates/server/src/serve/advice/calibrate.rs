@@ -56,7 +56,7 @@ impl Trial<'_> {
         let mut seen = HashSet::new();
         let (mut others, mut evicted) = (0.0, 0.0);
         for (number, record) in self.records() {
-            let is_stored = self.classes[number] != Class::NotStored;
+            let is_stored = !matches!(self.classes[number], Class::NotStored | Class::AskedOnce);
             let is_known = if is_stored { !seen.insert(record.key) } else { seen.contains(&record.key) };
             match self.classes[number] {
                 _ if record.is_hit() => {}

@@ -5,6 +5,9 @@ use std::collections::{HashMap, HashSet};
 use crate::serve::outcome::Verdict;
 use crate::serve::sample::{Record, Snapshot, WITH_TRACKERS};
 
+/// The reason of a response that would have displaced much, and is stored at the next request.
+const ASKED_ONCE: &str = "asked-once";
+
 /// What a replay may do with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
@@ -16,6 +19,8 @@ pub(super) enum Class {
     Forced,
     /// The volume would have had the response. It was purged.
     Purged,
+    /// The first request for a large response. A larger volume stores it, this one at the next request.
+    AskedOnce,
     /// The response could not be stored.
     NotStored,
 }
@@ -39,8 +44,7 @@ pub(super) fn classes(snapshot: &Snapshot) -> Vec<Class> {
                 "uri-miss" | "miss" => Class::Plain,
                 _ => Class::Forced,
             },
-            // It would have been stored with more room, and is at its next request.
-            Verdict::Pass if snapshot.name(record.reason) == "asked-once" => Class::Plain,
+            Verdict::Pass if snapshot.name(record.reason) == ASKED_ONCE => Class::AskedOnce,
             Verdict::Pass | Verdict::Error | Verdict::None => Class::NotStored,
         };
         if record.verdict == Verdict::Miss {
@@ -72,6 +76,9 @@ impl Reasons {
 
     /// The reason why this record wasn't a hit; `None` if it was one. Call it for all records in their order.
     pub(super) fn of<'a>(&mut self, snapshot: &'a Snapshot, record: &Record, class: Class) -> Option<&'a str> {
+        if class == Class::AskedOnce {
+            return Some(ASKED_ONCE);
+        }
         let is_new = self.seen.insert(record.key);
         let other = self.stored.insert(record.bare, record.key).filter(|other| *other != record.key);
         if record.is_hit() {
@@ -80,7 +87,7 @@ impl Reasons {
         Some(match class {
             Class::Expired => "expired",
             Class::Purged => "purged",
-            Class::Forced | Class::NotStored => match snapshot.name(record.reason) {
+            Class::Forced | Class::NotStored | Class::AskedOnce => match snapshot.name(record.reason) {
                 "" => "pass",
                 reason => reason,
             },
@@ -95,6 +102,7 @@ impl Reasons {
 pub(super) fn words(reason: &str) -> &'static str {
     match reason {
         "collapsed" => "waited for the response to another request, so the origin was asked once",
+        "asked-once" => "large, and stored at the second request",
         "first" => "the first request for its address",
         "evicted" => "evicted before the next request: the volume is small",
         "expired" => "the stored response had expired",

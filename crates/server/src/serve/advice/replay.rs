@@ -18,6 +18,8 @@ const VOLUME_MIN: f64 = (1 << 20) as f64;
 const PIECE_BYTES: u64 = 64 << 10;
 /// The length of a body that no request says.
 const UNKNOWN_BYTES: u32 = 16 << 10;
+/// A response that takes more than this part of the volume is stored at its second request (`Cache::displaces_much`).
+const LARGE_SHARE: u64 = 32;
 /// What an entry takes besides its body: its key, and the head of the response.
 const HEAD_BYTES: u64 = 512;
 
@@ -150,6 +152,10 @@ impl<'a> Trial<'a> {
                     }
                 }
                 (Class::NotStored, _) => miss(),
+                (Class::AskedOnce, _) if u64::from(bytes) > size / LARGE_SHARE => {
+                    miss();
+                    shelf.has(key)?;
+                }
                 (Class::Expired, Change::TtlMin { site, ttl })
                     if is_of(site) && !is_older(ttl) && shelf.has(key)? => {}
                 (Class::Expired | Class::Forced | Class::Purged, _) => {
@@ -158,7 +164,7 @@ impl<'a> Trial<'a> {
                     stored.insert(key, record.at_ms);
                     shelf.put(key, bytes)?;
                 }
-                (Class::Plain, _) => {
+                (Class::Plain | Class::AskedOnce, _) => {
                     if shelf.has(key)? {
                         continue;
                     }
@@ -175,7 +181,7 @@ impl<'a> Trial<'a> {
     }
 
     fn shelf(&self, size: u64) -> eyewall::Result<Shelf> {
-        let scaled = (size as f64 * self.rate * self.scale).max(VOLUME_MIN);
+        let scaled = (size as f64 * self.rate * self.scale).clamp(VOLUME_MIN, VOLUME_MAX);
         let footprint = self.footprint as f64 * self.rate / self.snapshot.rate;
         if footprint * 1.5 < scaled {
             return Ok(Shelf::All(HashSet::new()));
