@@ -110,18 +110,25 @@ struct Log {
 
 /// `eyewall log` with these words.
 fn log(socket: &Socket, words: &[&str]) -> Log {
-    let mut command = eyewall();
-    command.args(["log", "--server"]).arg(socket.path()).args(words);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (output, mut errors) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let mut log = unread(socket, words);
+    let (output, mut errors) = (log.child.stdout.take().unwrap(), log.child.stderr.take().unwrap());
     let (said, lines) = channel();
     // Both threads end with the process.
     thread::spawn(move || BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
-    let errors = thread::spawn(move || {
+    log.errors = Some(thread::spawn(move || {
         let mut text = String::new();
         errors.read_to_string(&mut text).map(|_| text).unwrap_or_default()
-    });
-    Log { child, lines, errors: Some(errors) }
+    }));
+    log.lines = lines;
+    log
+}
+
+/// The same, whose output nobody reads.
+fn unread(socket: &Socket, words: &[&str]) -> Log {
+    let mut command = eyewall();
+    command.args(["log", "--server"]).arg(socket.path()).args(words);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    Log { child, lines: channel().1, errors: None }
 }
 
 impl Log {
@@ -205,26 +212,30 @@ fn the_command_ends_when_it_is_interrupted_and_with_the_server() {
 fn an_interrupt_ends_it_although_nobody_reads_its_output() {
     let socket = Socket::new();
     let (_origin, server) = served(&socket);
-    let mut stalled = log(&socket, &["--json"]);
-    let target = format!("/page?{}", "a".repeat(4000));
-    let mut line = [0];
-    let is_told = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_told.load(Ordering::Relaxed) {
-                server.get(&target);
-            }
-        });
-        let told = stalled.stdout.as_mut().unwrap().read_exact(&mut line);
-        is_told.store(true, Ordering::Relaxed);
-        told.unwrap();
+    let mut stalled = unread(&socket, &["--json"]);
+    let mut output = stalled.child.stdout.take().unwrap();
+    let (told, first) = channel();
+    // It ends with the process.
+    thread::spawn(move || {
+        let is_read = output.read_exact(&mut [0]).is_ok();
+        told.send((is_read, output))
     });
+    let target = format!("/page?{}", "a".repeat(4000));
+    let begun = Instant::now();
+    let (is_read, _output) = loop {
+        match first.try_recv() {
+            Ok(read) => break read,
+            Err(_) => server.get(&target),
+        };
+        assert!(begun.elapsed() < PATIENCE, "nothing came");
+    };
+    assert!(is_read);
     // More than a pipe holds.
     for _ in 0..40 {
         server.get(&target);
     }
-    kill_process(Pid::from_child(&stalled), Signal::INT).unwrap();
-    assert_eq!(stalled.wait().unwrap().code(), Some(0));
+    kill_process(Pid::from_child(&stalled.child), Signal::INT).unwrap();
+    assert_eq!(stalled.end().0, Some(0));
 }
 
 #[test]
