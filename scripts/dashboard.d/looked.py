@@ -48,6 +48,7 @@ def its_figures_are_those_of_clients(ground, browser):
     expect(sites[0] == "www.example.org" and "of no site" in sites, f"all sites are shown: {sites}")
     expect(browser.run("return document.querySelectorAll('#chart path').length") >= 4, "the area has the verdicts")
     expect("basket" in text(browser, "missed"), "the most missed keys are shown")
+    expect(" ms" in text(browser, "slowest") and "example.org/" in text(browser, "slowest"), "the slowest paths are shown")
     expect("NaN" not in browser.run("return document.body.innerText") and "undefined" not in browser.run("return document.body.innerText"), "all are numbers")
     calm(browser, "a load")
 
@@ -72,8 +73,12 @@ def an_address_is_explained(ground, browser):
     browser.type("#url", "http://www.example.org/page/1?utm_source=mail\ue007")
     browser.wait_until("document.querySelector('#explanation .verdict')", "an explanation comes")
     told = text(browser, "explanation")
-    for words in ("hit", "the stored response is fresh", "http://www.example.org/page/1", "utm_source=mail", "RFC 9111"):
+    for words in ("hit", "the stored response is fresh", "http://www.example.org/page/1", "utm_source=mail", "strip_query", "RFC 9111", "Before", "ago: "):
         expect(words in told, f"{words} is part of {told}")
+    expect("client" not in told, f"nobody is its client: {told}")
+    browser.run("document.getElementById('from').value = '192.0.2.7'; document.querySelector('#explain button').click()")
+    browser.wait_until("document.getElementById('explanation').innerText.includes('192.0.2.7 by http')", "the client is told")
+    browser.run("document.getElementById('from').value = ''")
     browser.run("document.querySelector('#missed button').click()")
     browser.wait_until("document.getElementById('url').value !== 'http://www.example.org/page/1?utm_source=mail'", "the key is looked up")
     browser.run("document.getElementById('url').value = 'http://unknown.example.org/'; document.querySelector('#explain button').click()")

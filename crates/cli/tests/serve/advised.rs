@@ -1,12 +1,20 @@
 //! Advice from a running server: traffic with a known fault gets the right advice, and following it gains what was foretold.
 
+use std::io::{Read as _, Write as _};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use crate::common::admin::{Socket, json};
+use crate::common::client::{connect, send};
 use crate::common::command::{eyewall, run};
-use crate::common::origin::{Asked, Origin};
+use crate::common::origin::{Asked, Origin, respond};
 use crate::common::server::Server;
 
+/// The timeout of all waits.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How much a gain may differ from what was foretold: of all requests.
 const TOLERANCE: f64 = 0.03;
 
@@ -88,6 +96,41 @@ fn a_volume_for_half_of_the_pages_is_too_small() {
         advice["sizes"].as_array().unwrap().iter().map(|size| size["hit_ratio"].as_f64().unwrap()).collect();
     assert!(ratios.len() == 4 && ratios.is_sorted() && is_close(ratios[1], before), "{advice:#}");
     assert_eq!(advice["misses"][0]["reason"], "evicted", "{advice:#}");
+}
+
+#[test]
+fn a_request_that_waited_for_another_one_is_not_called_evicted() {
+    let (release, wait_for_release) = channel::<()>();
+    let wait_for_release = Mutex::new(wait_for_release);
+    let origin = Origin::raw(move |_, stream| {
+        respond(stream, 200, "Cache-Control: max-age=60", 8, b"one ");
+        let _ = wait_for_release.lock().unwrap().recv();
+        let _ = stream.write_all(b"page");
+    });
+    let socket = Socket::new();
+    let site = format!("[[site]]\nhosts = [\"test\"]\norigins = [\"{}\"]\n", origin.url());
+    let server = Server::configured(&format!("{}{site}", socket.table()));
+    // The second request comes while the response to the first one is under way.
+    let clients = [(); 2].map(|()| {
+        let mut client = connect(server.address);
+        send(&mut client, "GET", "/", &[]);
+        client.read_exact(&mut [0; 4]).unwrap();
+        client
+    });
+    release.send(()).unwrap();
+    let start = Instant::now();
+    let advice = loop {
+        let advice = json(&socket.ask("GET", "/advice", &[], ""));
+        if advice["sample"]["requests"] == 2 {
+            break advice;
+        }
+        assert!(start.elapsed() < PATIENCE, "still {advice:#}");
+    };
+    let mut reasons: Vec<&str> =
+        advice["misses"].as_array().unwrap().iter().map(|share| share["reason"].as_str().unwrap()).collect();
+    reasons.sort_unstable();
+    assert_eq!(reasons, ["collapsed", "first"], "{advice:#}");
+    drop(clients);
 }
 
 #[test]

@@ -154,16 +154,18 @@ function origins(sample) {
 }
 
 function keys(sample, look) {
-  const line = (key, told) => {
+  const line = (key, told, shown = key) => {
     // The variants of a response follow a blank.
     const url = key.split(" ")[0];
-    return element("li", {}, element("button", { type: "button", "data-key": key, title: `Explain ${url}`, onclick: () => look(url) }, key), told);
+    return element("li", {}, element("button", { type: "button", "data-key": key, title: `Explain ${url}`, onclick: () => look(url) }, shown), told);
   };
   const none = (words) => [element("li", { class: "empty" }, words)];
   fill("hottest", sample.hottest, (rows) => rows.length
     ? rows.map((one) => line(one.key, element("span", { title: `hit ${one.frequency} times of 7, ${bytes(one.bytes)}` }, element("span", { class: "heat", "aria-hidden": "true" }, "●".repeat(one.frequency)), ` ${bytes(one.bytes)}`)))
     : none("Nothing has been hit often yet."));
   fill("missed", sample.missed, (rows) => rows.length ? rows.map((one) => line(one.key, element("span", {}, count(one.count)))) : none("No request has missed yet."));
+  fill("slowest", sample.slowest ?? [], (rows) => rows.length ? rows.map((one) => line(`http://${one.path}`, element("span", { title: `half begin within ${time(one.quantiles[0])}, of ${count(one.requests)} requests in the sample` }, time(one.quantiles[1])), one.path))
+    : none("The sample has no requests yet."));
 }
 
 const pair = (name, value, kind = "") => element("li", {}, element("span", {}, name), element("strong", { class: kind }, value));
