@@ -5,7 +5,7 @@ use std::io::{Read, Write as _};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
-use crate::common::client::{connect, send};
+use crate::common::client::{Reply, connect, send};
 use crate::common::command::Volume;
 use crate::common::origin::{Asked, Origin, respond};
 use crate::common::server::Server;
@@ -19,11 +19,10 @@ fn body(length: usize) -> Vec<u8> {
     (0..=250).cycle().take(length).collect()
 }
 
-/// Pages, and large objects that are stored whole or in fragments.
+/// Large objects that are stored whole or in fragments.
 fn answer(asked: &Asked) -> (u16, String, Vec<u8>) {
     let fields = |more: &str| format!("{FIELDS}\r\n{more}");
     match asked.target.trim_end_matches(|letter: char| letter.is_ascii_digit()) {
-        "/page" => (200, FIELDS.to_owned(), body(30_000)),
         "/tagged" => (200, fields("ETag: \"a\""), body(LARGE)),
         "/varied" => (200, fields("Vary: Accept-Language"), body(LARGE)),
         "/changing" => (200, "Cache-Control: max-age=0\r\nETag: \"a\"".to_owned(), body(LARGE)),
@@ -39,27 +38,36 @@ fn serve(origin: &Origin) -> (Volume, Server) {
     (volume, server)
 }
 
-/// Writes more than half of the volume.
-fn fill(server: &Server) {
-    for number in 0..18 {
-        assert!(server.get(&format!("/page{number}")).cache().contains("; stored"));
+/// Writes more than half of the volume. These keys aren't asked for before, so the volume remembers no request for them.
+fn fill(volume: &Volume) {
+    for number in 0..9 {
+        volume.put(format!("page {number}"), &body(60_000));
     }
+}
+
+/// The first target of this kind whose first request doesn't store it, by these requests. Rarely, the volume takes one key for another that
+/// it remembers, and then stores an object at once.
+fn asked_once(kind: &str, ask: impl Fn(&str) -> Vec<Reply>) -> String {
+    let is_asked_once = |target: &String| ask(target).iter().all(|reply| reply.cache() == ASKED_ONCE);
+    (0..4).map(|number| format!("{kind}{number}")).find(is_asked_once).expect("most keys are asked for once")
 }
 
 #[test]
 fn the_second_request_stores_it() {
     let origin = Origin::answering(answer);
-    let (_volume, server) = serve(&origin);
+    let (volume, server) = serve(&origin);
     assert!(server.get("/early").cache().contains("; stored"), "there is room");
-    fill(&server);
-    for (target, length) in [("/whole", LARGE), ("/film", 100_000), ("/stream", 100_000)] {
-        let replies = [(); 3].map(|()| server.get(target));
-        assert_eq!(replies[0].cache(), ASKED_ONCE);
-        assert!(replies[1].cache().contains("; stored"), "{}", replies[1].cache());
-        assert!(replies[2].is_hit(), "{}", replies[2].cache());
-        for reply in replies {
-            assert!(reply.is_whole && reply.body == body(length), "{target}");
-        }
+    fill(&volume);
+    for (kind, length) in [("/whole", LARGE), ("/film", 100_000), ("/stream", 100_000)] {
+        let is_right = |reply: &Reply| reply.is_whole && reply.body == body(length);
+        let target = asked_once(kind, |target| {
+            let reply = server.get(target);
+            assert!(is_right(&reply), "{target}");
+            vec![reply]
+        });
+        let [second, third] = [(); 2].map(|()| server.get(&target));
+        assert!(second.cache().contains("; stored") && is_right(&second), "{}", second.cache());
+        assert!(third.is_hit() && is_right(&third), "{}", third.cache());
         assert_eq!(origin.asked().iter().filter(|asked| asked.target == target).count(), 2);
     }
 }
@@ -67,14 +75,13 @@ fn the_second_request_stores_it() {
 #[test]
 fn each_variant_has_requests_of_its_own() {
     let origin = Origin::answering(answer);
-    let (_volume, server) = serve(&origin);
-    fill(&server);
-    let ask = |language: &str| server.ask("GET", "/varied", &[&format!("Accept-Language: {language}")]);
-    assert_eq!(ask("de").cache(), ASKED_ONCE);
-    assert_eq!(ask("en").cache(), ASKED_ONCE);
-    assert!(ask("de").cache().contains("; stored"));
-    assert!(ask("de").is_hit());
-    let other = ask("en");
+    let (volume, server) = serve(&origin);
+    fill(&volume);
+    let ask = |target: &str, language: &str| server.ask("GET", target, &[&format!("Accept-Language: {language}")]);
+    let target = asked_once("/varied", |target| vec![ask(target, "de"), ask(target, "en")]);
+    assert!(ask(&target, "de").cache().contains("; stored"));
+    assert!(ask(&target, "de").is_hit());
+    let other = ask(&target, "en");
     assert!(other.cache().contains("; stored"), "{}", other.cache());
 }
 
@@ -89,8 +96,8 @@ fn a_range_a_copy_at_the_client_and_an_unknown_length_are_no_reason_to_wait() {
         let (status, fields, body) = answer(asked);
         respond(stream, status, &fields, body.len(), &body);
     });
-    let (_volume, server) = serve(&origin);
-    fill(&server);
+    let (volume, server) = serve(&origin);
+    fill(&volume);
     server.get("/endless");
     assert_eq!(server.ask("GET", "/tagged1", &["Range: bytes=0-9"]).body, body(10));
     assert_eq!(server.ask("GET", "/tagged2", &["If-None-Match: \"a\""]).status, 304);
@@ -103,9 +110,9 @@ fn a_range_a_copy_at_the_client_and_an_unknown_length_are_no_reason_to_wait() {
 #[test]
 fn a_response_that_replaces_another_is_stored() {
     let origin = Origin::answering(answer);
-    let (_volume, server) = serve(&origin);
+    let (volume, server) = serve(&origin);
     assert!(server.get("/changing").cache().contains("; stored"));
-    fill(&server);
+    fill(&volume);
     let replaced = server.get("/changing");
     assert_eq!(replaced.cache(), "Eyewall; fwd=stale; fwd-status=200; stored; ttl=0");
 }
@@ -116,15 +123,12 @@ fn clients_that_come_meanwhile_share_it() {
     let wait_for_release = Mutex::new(wait_for_release);
     let origin = Origin::raw(move |asked, stream| {
         let (status, fields, body) = answer(asked);
-        let is_page = asked.target.starts_with("/page");
-        respond(stream, status, &fields, body.len(), if is_page { &body } else { &body[..1] });
-        if !is_page {
-            let _ = wait_for_release.lock().unwrap().recv();
-            let _ = stream.write_all(&body[1..]);
-        }
+        respond(stream, status, &fields, body.len(), &body[..1]);
+        let _ = wait_for_release.lock().unwrap().recv();
+        let _ = stream.write_all(&body[1..]);
     });
-    let (_volume, server) = serve(&origin);
-    fill(&server);
+    let (volume, server) = serve(&origin);
+    fill(&volume);
     let mut clients = [(); 2].map(|()| connect(server.address));
     let heads: Vec<String> = clients
         .iter_mut()

@@ -133,7 +133,7 @@ async fn a_file_that_displaces_much_is_kept_at_its_second_request() {
     let film = ground.make("film", bytes(size / 8));
     assert_eq!(get(&ground.make("early", bytes(size / 8)), &[]).await.source, Source::Stored, "there is room");
     for number in 0..size / 2 / 60_000 {
-        ground.files.cache().put(format!("page {number}"), [7; 60_000]).unwrap();
+        ground.files.cache().put(format!("page {number}"), vec![7; 60_000]).unwrap();
     }
     for file in [&large, &film] {
         for source in [Source::File("asked-once"), Source::Stored, Source::Volume] {
@@ -154,7 +154,7 @@ fn who_refreshes_a_file_wants_it_kept() {
     let ground = Ground::new();
     let size = ground.files.cache().size();
     for number in 0..=size / 2 / 60_000 {
-        ground.files.cache().put(format!("page {number}"), [7; 60_000]).unwrap();
+        ground.files.cache().put(format!("page {number}"), vec![7; 60_000]).unwrap();
     }
     for name in ["content", "refreshed"] {
         ground.make(name, bytes(size / 16));
