@@ -12,6 +12,9 @@ use crate::common::command::{eyewall, run};
 use crate::common::origin::{Asked, Origin, nobody};
 use crate::common::server::{Server, Site};
 
+/// The server takes a sample each second, so this is more than two minutes.
+const UPDATES_MAX: usize = 150;
+
 fn answer(asked: &Asked) -> (u16, String, Vec<u8>) {
     match asked.target.as_str() {
         "/page" => (200, "Cache-Control: max-age=6000".to_owned(), vec![b'x'; 1000]),
@@ -64,10 +67,11 @@ fn update(socket: &Socket, is_as_wanted: impl Fn(&Value) -> bool) -> Value {
     let found = BufReader::new(top.stdout.take().unwrap())
         .lines()
         .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .take(UPDATES_MAX)
         .find(is_as_wanted);
     top.kill().unwrap();
     top.wait().unwrap();
-    found.expect("the server goes on")
+    found.expect("one of the updates is as wanted")
 }
 
 #[test]

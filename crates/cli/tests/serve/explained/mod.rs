@@ -1,6 +1,7 @@
 //! An explanation says what becomes of a request, and why: by the command line, of a server and of its volume.
 
 mod foretold;
+mod refused;
 
 use crate::common::admin::{Socket, json as json_of};
 use crate::common::command::{eyewall, run};
