@@ -45,7 +45,7 @@ pub(super) fn percent(ratio: Option<f64>) -> String {
 }
 
 /// A line with a bar.
-pub(super) fn gauge(name: &str, ratio: Option<f64>, words: String, good: Style) -> Line<'static> {
+pub(super) fn gauge(name: &str, ratio: Option<f64>, words: &str, good: Style) -> Line<'static> {
     let part = ratio.map_or(0, |ratio| (ratio * 1e9) as u64);
     Line::from(vec![
         Span::raw(format!("{name:<8} ")),
@@ -73,16 +73,16 @@ fn figures(view: &View, good: Style) -> Vec<Line<'static>> {
         gauge(
             "data",
             share(view.live_bytes, view.data_bytes),
-            format!("{} of {}", size(view.live_bytes), size(view.data_bytes)),
+            &format!("{} of {}", size(view.live_bytes), size(view.data_bytes)),
             good,
         ),
         gauge(
             "index",
             share(view.index_live, view.index_slots),
-            format!("{} of {} slots", count(view.index_live), count(view.index_slots)),
+            &format!("{} of {} slots", count(view.index_live), count(view.index_slots)),
             good,
         ),
-        gauge("hits", view.hit_ratio, format!("{} over the run", percent(view.hit_ratio_of_run)), good),
+        gauge("hits", view.hit_ratio, &format!("{} over the run", percent(view.hit_ratio_of_run)), good),
         Line::default(),
         Line::from(bold(format!(
             "{:<10}{:>11}{:>11}{:>11}{:>11}{:>11}",

@@ -78,17 +78,18 @@ fn figures(view: &View, good: Style, bad: Style) -> Vec<Line<'static>> {
             Some(warning) => Line::styled(warning.clone(), bad),
             None => Line::raw(busy),
         },
-        gauge("hits", view.hit_ratio, words(view.hit_ratio_of_run), good),
-        gauge("spared", view.spared_ratio, words(view.spared_ratio_of_run), good),
+        gauge("hits", view.hit_ratio, &words(view.hit_ratio_of_run), good),
+        gauge("spared", view.spared_ratio, &words(view.spared_ratio_of_run), good),
     ];
     if let Some(volume) = &view.volume {
         let part = volume.live_bytes as f64 / volume.data_bytes.max(1) as f64;
         let (live, data) = (size(volume.live_bytes), size(volume.data_bytes));
         let words = format!("{live} of {data}, {}", counted(volume.entries, "entry", "entries"));
-        lines.push(gauge("data", Some(part), words, good));
+        lines.push(gauge("data", Some(part), &words, good));
     }
-    let heading: String = VERDICTS.iter().map(|verdict| format!("{:>9}", short(verdict))).collect();
-    let rates: String = VERDICTS.iter().map(|verdict| format!("{:>9}", rate(view.per_second[verdict]))).collect();
+    let heading = VERDICTS.iter().map(|verdict| format!("{:>9}", short(verdict))).collect::<Vec<_>>().concat();
+    let rates = VERDICTS.iter().map(|verdict| format!("{:>9}", rate(view.per_second[verdict])));
+    let rates = rates.collect::<Vec<_>>().concat();
     lines.push(Line::from(bold(format!("{:<10}{heading}", ""))));
     lines.push(Line::from(format!("{:<10}{rates}", "a second")));
     lines

@@ -37,7 +37,7 @@ impl Feed {
             wakes();
             if is_wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        thread::Builder::new().spawn(move || receive(&server, token_file, told)).map_err(Error::Watch)?;
+        thread::Builder::new().spawn(move || receive(&server, token_file.as_ref(), told)).map_err(Error::Watch)?;
         Ok(Self(news))
     }
 
@@ -58,11 +58,11 @@ impl Feed {
     }
 }
 
-fn receive(server: &ServerPlace, token_file: Option<PathBuf>, told: impl Fn(News) -> ControlFlow<()>) {
+fn receive(server: &ServerPlace, token_file: Option<&PathBuf>, told: impl Fn(News) -> ControlFlow<()>) {
     let mut tries = 0;
     loop {
         let mut has_come = false;
-        let followed = follow(server, token_file.as_ref(), |sample| {
+        let followed = follow(server, token_file, |sample| {
             has_come = true;
             told(News::Sample(Box::new(sample)))
         });
