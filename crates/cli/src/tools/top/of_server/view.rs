@@ -327,6 +327,16 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 }
 
 #[cfg(test)]
+impl View {
+    /// A busy server.
+    pub(super) fn example() -> Self {
+        let [before, mut now] = tests::samples();
+        now.make_harmless();
+        Self::between("/run/eyewall/admin.sock", &before, &now, (1.0, 75.0))
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -402,15 +412,5 @@ mod tests {
         assert!(looker.look(before).is_none());
         assert!(looker.look(now.clone()).is_some());
         assert!(looker.look(Sample { process: 8, ..now }).is_none());
-    }
-}
-
-#[cfg(test)]
-impl View {
-    /// A busy server.
-    pub(super) fn example() -> Self {
-        let [before, mut now] = tests::samples();
-        now.make_harmless();
-        Self::between("/run/eyewall/admin.sock", &before, &now, (1.0, 75.0))
     }
 }
