@@ -14,6 +14,9 @@ CONFIGURATION = string.Template("""\
 listen = ["127.0.0.1:0"]
 purge_token_file = "$token_file"
 
+[server.admin]
+socket = "$admin"
+
 [cache]
 path = "$volume"
 size = "$size"
@@ -37,7 +40,7 @@ class Stage:
         token_file.write_text(self.token)
         file = scratch / "eyewall.toml"
         file.write_text(CONFIGURATION.substitute(
-            token_file=token_file, volume=self.volume, size=VOLUME_SIZE, host=HOST, origin=site.url))
+            token_file=token_file, admin=site.admin, volume=self.volume, size=VOLUME_SIZE, host=HOST, origin=site.url))
         self.server = Server("eyewall", [program, "serve", "--config", file], scratch)
         running.append(self.server)
 

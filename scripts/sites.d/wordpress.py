@@ -12,6 +12,7 @@ import unpacked
 from servers import Failed, Server, free_port, program
 
 HERE = pathlib.Path(__file__).resolve().parent
+PLUGIN = HERE.parents[1] / "bindings/php/wordpress/eyewall"
 HOST = "site.test"
 WORKERS = 6
 POSTS = 12
@@ -59,8 +60,12 @@ def a_post(name, **more):
 class WordPress:
     """The running site. `url` is the address of its server, which needs the header HOST."""
 
-    def __init__(self, scratch, kept, running):
+    def __init__(self, scratch, kept, running, extension=None):
         self.scratch, self.folder = scratch, scratch / "wordpress"
+        # PHP's extension for the plugin; None: the site has no plugin.
+        self.extension = extension
+        # The administration's socket of the server in front.
+        self.admin = scratch / "admin.sock"
         self.editor, self.users = a_user("editor"), [a_user("ada"), a_user("bob")]
         self.posts = [a_post(f"post-{number}") for number in range(POSTS)]
         self.locked = a_post("locked-post", password=secrets.token_hex(6))
@@ -70,6 +75,8 @@ class WordPress:
             "SITES_SECRET": secrets.token_hex(16), "SITES_DATABASE": str(scratch / "db.sock"),
             "SITES_MADE": str(scratch / "made.txt"), "PHP_CLI_SERVER_WORKERS": str(WORKERS),
         }
+        if extension:
+            self.environment |= {"SITES_OBJECTS": str(scratch / "objects.eye"), "SITES_ADMIN": str(self.admin)}
         self._lay_out(kept)
         running.append(self._database())
         self._install()
@@ -86,6 +93,13 @@ class WordPress:
         """How often the page of this path was made."""
         return (self.scratch / "made.txt").read_text().splitlines().count(path)
 
+    def script(self, text):
+        """Runs a script in a PHP of its own, in which WordPress is loaded, and returns what it prints."""
+        return _run([program("php"), *self._loads(), "-r", f"require './wp-load.php'; {text}"], folder=self.folder, environment=self.environment)
+
+    def _loads(self):
+        return ["-d", f"extension={self.extension}"] if self.extension else []
+
     def _lay_out(self, kept):
         # Link to packaged libraries only. WordPress's own configuration would look for its database in
         # /etc.
@@ -94,6 +108,8 @@ class WordPress:
         plugins = self.folder / "wp-content/mu-plugins"
         plugins.mkdir()
         shutil.copyfile(HERE / "plugin.php", plugins / "plugin.php")
+        if self.extension:
+            shutil.copytree(PLUGIN, self.folder / "wp-content/plugins/eyewall")
 
     def _database(self):
         data, user = self.scratch / "db", pwd.getpwuid(os.geteuid()).pw_name
@@ -127,7 +143,7 @@ class WordPress:
     def _php(self):
         port = free_port()
         return Server("php", [
-            program("php"), "-d", "opcache.enable_cli=1", "-d", "display_errors=0", "-d", "log_errors=1",
+            program("php"), *self._loads(), "-d", "opcache.enable_cli=1", "-d", "display_errors=0", "-d", "log_errors=1",
             "-S", f"127.0.0.1:{port}", "-t", self.folder, HERE / "router.php",
         ], self.scratch, port=port, environment=self.environment)
 

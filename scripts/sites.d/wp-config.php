@@ -19,6 +19,13 @@ define('AUTOMATIC_UPDATER_DISABLED', true);
 define('WP_DEBUG', true);
 define('WP_DEBUG_DISPLAY', false);
 define('WP_DEBUG_LOG', false);
+// With the extension for PHP, the administrator may install the plugin.
+if (getenv('SITES_OBJECTS')) {
+    define('WP_EYEWALL_PATH', getenv('SITES_OBJECTS'));
+    define('WP_EYEWALL_SIZE', '16M');
+    define('WP_EYEWALL_SERVER', getenv('SITES_ADMIN'));
+    define('WP_EYEWALL_TIMEOUT', 60);
+}
 $table_prefix = 'wp_';
 defined('ABSPATH') || define('ABSPATH', __DIR__ . '/');
 require_once ABSPATH . 'wp-settings.php';

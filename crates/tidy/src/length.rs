@@ -52,8 +52,9 @@ fn verdict(file: &File, line: usize, is_long: bool, waiver: Option<usize>, what:
     }
 }
 
+/// A line of a comment, or the one that PHP has before its first comment.
 fn is_comment(line: &str) -> bool {
-    line.trim_start().starts_with(['/', '#', '*'])
+    line.trim_start().starts_with(['/', '#', '*']) || line == "<?php"
 }
 
 fn is_comment_or_attribute(line: &str) -> bool {
@@ -74,6 +75,7 @@ mod tests {
         assert_eq!(lines(check_file(&file("a.rs", text), 3)), []);
         assert_eq!(lines(check_file(&file("a.rs", text), 2)), [1]);
         assert_eq!(lines(check_file(&file("a.rs", &format!("// {WAIVER} a table\n{text}")), 2)), []);
+        assert_eq!(lines(check_file(&file("a.php", &format!("<?php\n// {WAIVER} a table\n{text}")), 2)), []);
     }
 
     #[test]
