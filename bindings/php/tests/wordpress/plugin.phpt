@@ -101,7 +101,7 @@ same(['a-b.c_d', 'with-blanks-and-more'], [PageTags::name('a-b.c_d'), PageTags::
 $made = 0;
 $fragment = function (array $tags = ['post-8']) use (&$made): string {
     ob_start();
-    eyewall_fragment('menu', function () use (&$made): void { echo 'made ', ++$made; }, 60, $tags);
+    eyewall_fragment('menu', function () use (&$made): void { echo 'made ', ++$made; }, 3600, $tags);
     return ob_get_clean();
 };
 same(['made 1', 'made 1'], [$fragment(), $fragment()]);

@@ -522,7 +522,7 @@ if (!class_exists('Eyewall_Object_Cache', false)) {
         private function shift_stored($id, $group, $name, $offset)
         {
             $this->forget($id, $group);
-            $claim = $this->volume->claim($name);
+            $claim = $this->volume->claim($name, 30.0);
             $entry = $claim->isHit() ? $this->volume->lookup($name) : null;
             if ($entry === null) {
                 return false;
