@@ -158,6 +158,10 @@ bindings: ## run the tests of all bindings; a language whose packages are missin
 test-c: ## test the installed C library with several compilers, under valgrind and AddressSanitizer; and the cases of all languages
 	@scripts/test-c
 
+.PHONY: test-go
+test-go: ## test the package of Go: its form, its tests without cgo and under the race detector, its README, and the cases; ARGS="-run Fill" runs some tests
+	@scripts/test-go $(ARGS)
+
 .PHONY: test-perl
 test-perl: ## build the Perl binding, install it into an empty folder, and run its tests and the cases
 	@scripts/test-perl

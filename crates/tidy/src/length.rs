@@ -10,7 +10,7 @@ use crate::rust;
 const WAIVER: &str = "tidy: long because";
 
 /// Files with handwritten code. Prose, data and generated files may have any length.
-const CODE: [&str; 12] = ["rs", "c", "h", "sh", "py", "pl", "pm", "xs", "php", "js", "ts", "css"];
+const CODE: [&str; 13] = ["rs", "c", "h", "go", "sh", "py", "pl", "pm", "xs", "php", "js", "ts", "css"];
 
 pub(crate) fn check(file: &File, config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
