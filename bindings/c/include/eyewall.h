@@ -383,6 +383,45 @@ typedef struct eyewall_put_options {
 } eyewall_put_options;
 
 /**
+ * The caller's memory for a copy of an entry, and what it received. `value` and `metadata` may be NULL if their
+ * capacity is 0.
+ */
+typedef struct eyewall_copy {
+  /**
+   * Where to copy the value.
+   */
+  void *value;
+  /**
+   * How many bytes have room there.
+   */
+  size_t value_capacity;
+  /**
+   * Where to copy the metadata.
+   */
+  void *metadata;
+  /**
+   * How many bytes have room there.
+   */
+  size_t metadata_capacity;
+  /**
+   * Result: the length of the value, even if it has no room.
+   */
+  size_t value_length;
+  /**
+   * Result: the length of the metadata, even if it has no room.
+   */
+  size_t metadata_length;
+  /**
+   * Result: identifies this version of the entry, as in eyewall_info.
+   */
+  uint64_t serial;
+  /**
+   * For later versions; zero.
+   */
+  uint64_t reserved[4];
+} eyewall_copy;
+
+/**
  * Properties of an entry.
  */
 typedef struct eyewall_info {
@@ -870,6 +909,16 @@ eyewall_status eyewall_get_copy(const struct eyewall_cache *cache,
                                 void *buffer,
                                 size_t capacity,
                                 size_t *length);
+
+/**
+ * Copies the value and the metadata of a key to the caller's memory, and says the entry's serial; there is nothing
+ * to release. EYEWALL_TOO_SMALL: nothing was copied, since one of the two has no room; `copy` says their lengths. It
+ * is one call where eyewall_get would be three, for languages whose calls into C are dear.
+ */
+eyewall_status eyewall_get_entry(const struct eyewall_cache *cache,
+                                 const void *key,
+                                 size_t key_length,
+                                 struct eyewall_copy *copy);
 
 /**
  * Looks up `count` keys at once, which is faster than one by one. `hits` is an array of `count` hits. A key

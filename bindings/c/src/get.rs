@@ -12,6 +12,28 @@ use crate::status::{Failure, Outcome, Status, guard};
 
 type Entry<'a> = eyewall::Hit<'a>;
 
+/// The caller's memory for a copy of an entry, and what it received. `value` and `metadata` may be NULL if their
+/// capacity is 0.
+#[repr(C)]
+pub struct Copy {
+    /// Where to copy the value.
+    pub value: *mut c_void,
+    /// How many bytes have room there.
+    pub value_capacity: usize,
+    /// Where to copy the metadata.
+    pub metadata: *mut c_void,
+    /// How many bytes have room there.
+    pub metadata_capacity: usize,
+    /// Result: the length of the value, even if it has no room.
+    pub value_length: usize,
+    /// Result: the length of the metadata, even if it has no room.
+    pub metadata_length: usize,
+    /// Result: identifies this version of the entry, as in eyewall_info.
+    pub serial: u64,
+    /// For later versions; zero.
+    pub reserved: [u64; 4],
+}
+
 /// Looks a key up by `work`, and fills `hit` with the entry that it finds.
 ///
 /// # Safety
@@ -120,6 +142,43 @@ pub unsafe extern "C" fn eyewall_get_copy(
         }
         // SAFETY: the buffer is the caller's, so large at least, and no part of the volume.
         unsafe { std::ptr::copy_nonoverlapping(entry.as_ptr(), buffer.cast::<u8>(), entry.len()) };
+        entry.check_intact()?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Copies the value and the metadata of a key to the caller's memory, and says the entry's serial; there is nothing
+/// to release. EYEWALL_TOO_SMALL: nothing was copied, since one of the two has no room; `copy` says their lengths. It
+/// is one call where eyewall_get would be three, for languages whose calls into C are dear.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eyewall_get_entry(
+    cache: Option<&Cache>,
+    key: *const c_void,
+    key_length: usize,
+    copy: Option<&mut Copy>,
+) -> Status {
+    guard(|| {
+        let copy = needed(copy)?;
+        (copy.value_length, copy.metadata_length, copy.serial) = (0, 0, 0);
+        if (copy.value.is_null() && copy.value_capacity != 0)
+            || (copy.metadata.is_null() && copy.metadata_capacity != 0)
+        {
+            return Err(Failure::Argument("the memory for the value or for the metadata is NULL"));
+        }
+        // SAFETY: the header says what keys are.
+        let key = unsafe { bytes(key, key_length) }?;
+        let Some(entry) = needed(cache)?.0.get(key)? else { return Ok(Status::Miss) };
+        let (value, metadata) = (entry.value(), entry.metadata());
+        (copy.value_length, copy.metadata_length, copy.serial) = (value.len(), metadata.len(), entry.serial());
+        if value.len() > copy.value_capacity || metadata.len() > copy.metadata_capacity {
+            return Ok(Status::TooSmall);
+        }
+        for (from, to) in [(value, copy.value), (metadata, copy.metadata)] {
+            if !from.is_empty() {
+                // SAFETY: the memory is the caller's, so large at least, and no part of the volume.
+                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.cast::<u8>(), from.len()) };
+            }
+        }
         entry.check_intact()?;
         Ok(Status::Ok)
     })

@@ -55,6 +55,33 @@ static void copies(eyewall_cache *cache) {
     eyewall_hit_release(&hit);
 }
 
+static void copies_of_entries(eyewall_cache *cache) {
+    char value[8], metadata[4];
+    eyewall_copy copy = {.value = value, .value_capacity = sizeof value, .metadata = metadata, .metadata_capacity = sizeof metadata};
+    eyewall_put_options options = {.metadata = "html", .metadata_length = 4};
+    uint64_t serial;
+    CHECK(eyewall_put(cache, STR("whole"), STR("12345678"), &options, &serial) == EYEWALL_OK);
+    CHECK(eyewall_get_entry(cache, STR("whole"), &copy) == EYEWALL_OK && copy.serial == serial);
+    CHECK(copy.value_length == 8 && memcmp(value, "12345678", 8) == 0);
+    CHECK(copy.metadata_length == 4 && memcmp(metadata, "html", 4) == 0);
+    CHECK(eyewall_get_entry(cache, STR("absent"), &copy) == EYEWALL_MISS);
+    CHECK(copy.value_length == 0 && copy.metadata_length == 0 && copy.serial == 0);
+
+    /* What has no room is not copied, and neither is the rest. */
+    copy.metadata_capacity = 3;
+    CHECK(eyewall_get_entry(cache, STR("whole"), &copy) == EYEWALL_TOO_SMALL && copy.metadata_length == 4);
+    put(cache, "whole", "123456789");
+    CHECK(eyewall_get_entry(cache, STR("whole"), &copy) == EYEWALL_TOO_SMALL && copy.value_length == 9);
+    CHECK(memcmp(value, "12345678", 8) == 0 && copy.metadata_length == 0);
+
+    copy.value = NULL;
+    CHECK(eyewall_get_entry(cache, STR("whole"), &copy) == EYEWALL_ERROR_ARGUMENT);
+    CHECK(eyewall_get_entry(cache, STR("whole"), NULL) == EYEWALL_ERROR_ARGUMENT);
+    CHECK(eyewall_get_entry(NULL, STR("whole"), &(eyewall_copy){0}) == EYEWALL_ERROR_ARGUMENT);
+    CHECK(eyewall_put(cache, STR("nothing"), NULL, 0, NULL, NULL) == EYEWALL_OK);
+    CHECK(eyewall_get_entry(cache, STR("nothing"), &(eyewall_copy){0}) == EYEWALL_OK);
+}
+
 static void many_at_once(eyewall_cache *cache) {
     enum { COUNT = 40 };
     static char names[COUNT][8];
@@ -217,6 +244,7 @@ int main(void) {
     eyewall_cache *cache = open_volume();
     gets_and_puts(cache);
     copies(cache);
+    copies_of_entries(cache);
     many_at_once(cache);
     conditions(cache);
     counters(cache);
