@@ -15,7 +15,7 @@ SIZE ?= 64M
 # make bench: a quick run, too short to quote; the heavy stores to build: foyer-hybrid, redb, rocksdb, sqlite, or all.
 QUICK ?=
 STORES ?=
-# make bench, cache-tests, dashboard-test, explorer-test, drivers-test, packages, tools, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS="serve tags", ARGS=--update.
+# make bench, cache-tests, dashboard-test, explorer-test, drivers-test, packages, tools, test-lua, test-php, test-python, test-rocket, test-tower: arguments, for instance ARGS="serve tags", ARGS=--update.
 ARGS ?=
 # make soak: the parts to run, all if empty; the seconds of the mixed storm, of each fuzz target, of the counts that have to agree, and of each long
 # test of a fleet.
@@ -34,7 +34,7 @@ export EYEWALL_TRACES
 endif
 
 # The groups of scripts/packages that `make test`, `make soak` and `make cache-tests` use. `make packages ARGS=bench` adds the benchmark's.
-PACKAGES := build fleet soak c perl perl-tests php python cache-tests reference sites deb
+PACKAGES := build fleet soak c perl perl-tests php lua lua-tests python cache-tests reference sites deb
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # The fuzz targets are a workspace of their own.
@@ -173,6 +173,10 @@ test-php: ## build the PHP extension in a copy, and run its tests, those of its 
 .PHONY: test-python
 test-python: ## build the Python package, install it into an empty folder, and run its tests, mypy, and the cases; ARGS=tests.test_flights runs one test
 	@scripts/test-python $(ARGS)
+
+.PHONY: test-lua
+test-lua: ## test the Lua package in LuaJIT and in nginx, and run the cases; ARGS=test_dict.lua runs one test
+	@scripts/test-lua $(ARGS)
 
 .PHONY: test-rocket
 test-rocket: ## test files for Rocket: the tests, every snippet of the README, and the example; ARGS=ranges runs one test

@@ -90,6 +90,8 @@ class Server(unittest.TestCase):
     """Tests with an nginx of `http`, `server` and `workers`; in them, @folder@ is its folder."""
 
     http, server, workers = "", "", 2
+    # Of the workers, if root runs the tests.
+    user = "root"
 
     @classmethod
     def setUpClass(cls):
@@ -101,7 +103,7 @@ class Server(unittest.TestCase):
         cls.addClassCleanup(scratch.cleanup)
         cls.folder = pathlib.Path(scratch.name)
         configuration = CONFIGURATION.format(
-            modules=MODULES, user="user root;" if os.geteuid() == 0 else "", workers=cls.workers, folder=cls.folder, lua=LUA,
+            modules=MODULES, user=f"user {cls.user};" if os.geteuid() == 0 else "", workers=cls.workers, folder=cls.folder, lua=LUA,
             http=cls.http.replace("@folder@", str(cls.folder)), server=cls.server.replace("@folder@", str(cls.folder)))
         (cls.folder / "nginx.conf").write_text(configuration)
         cls.nginx = subprocess.Popen(
@@ -186,6 +188,9 @@ class Origin(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         with self.lock:
             return self.counts.get(path, 0)
 
+    def handle_error(self, request, client_address):
+        pass  # nginx has closed the connection, since its client went away
+
     def end(self):
         self.shutdown()
         self.server_close()
@@ -198,6 +203,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         with self.server.lock:
             self.server.counts[self.path] = self.server.counts.get(self.path, 0) + 1
         status, fields, body = self.server.answer(self.path, self.headers)
@@ -206,6 +212,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value)
         if "Content-Length" not in dict(fields):
             self.send_header("Content-Length", str(len(body)))
+        else:
+            self.close_connection = True  # the body may be shorter than that
         self.end_headers()
         self.wfile.write(body)
 

@@ -199,6 +199,8 @@ class Fills(Server):
 
 
 class Deaths(Server):
+    # The workers may not open the volume themselves; they inherit it.
+    user = "nobody nogroup"
     http, server = COMMON, RUN + """
         location = /storm {
             content_by_lua_block {
