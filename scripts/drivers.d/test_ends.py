@@ -9,7 +9,7 @@ import asked
 import stage
 
 MODULES, STORAGE = asked.definition("modules", is_quick=False), asked.definition("storage", is_quick=False)
-PERL, PHP, PYTHON = MODULES["drivers"]
+PERL, PHP, PYTHON, LUA = MODULES["drivers"]
 # Long enough for the signal to come first, whatever the machine does meanwhile.
 LONG = {**MODULES["settings"], "seconds": 600, "keys": 200_000, "operations": 200_000}
 
@@ -17,7 +17,8 @@ LONG = {**MODULES["settings"], "seconds": 600, "keys": 200_000, "operations": 20
 class Ends(stage.OnScratch):
     def test_a_signal_leaves_neither_file_nor_process(self):
         for driver, name in ((PERL, "Cache::FastMmap"), (PERL, "memcached (Cache::Memcached::Fast)"), (PERL, "Cache::SharedMemoryCache"),
-                             (PHP, "file-per-key (PHP)"), (PHP, "memcached (PHP)"), (PYTHON, "diskcache")):
+                             (PHP, "file-per-key (PHP)"), (PHP, "memcached (PHP)"), (PYTHON, "diskcache"),
+                             (LUA, "eyewall (Lua)"), (LUA, "lua_shared_dict")):
             if "absent" in stage.listed(driver)[name]:
                 continue
             case = {"values": "binary", "size": "medium", "configuration": "all fits"}

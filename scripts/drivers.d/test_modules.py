@@ -8,7 +8,7 @@ import stage
 TINY = {"keys": 60, "operations": 200, "rounds": 2, "seconds": 0.05}
 DEFINITION = asked.definition("modules")
 DEFINITION["settings"] |= TINY
-PERL, PHP, PYTHON = DRIVERS = DEFINITION["drivers"]
+PERL, PHP, PYTHON, LUA = DRIVERS = DEFINITION["drivers"]
 
 
 class Modules(stage.OnScratch):
@@ -24,7 +24,7 @@ class Modules(stage.OnScratch):
             for name, line in stage.listed(driver).items():
                 with self.subTest(name):
                     if "absent" in line:
-                        self.assertRegex(line["absent"], r"apt install|nothing to install|bindings/(?:perl|php|python)")
+                        self.assertRegex(line["absent"], r"apt install|nothing to install|bindings/(?:lua|perl|php|python)")
                     else:
                         self.assertIn(line["kind"], ("other", "reference"))
                         self.assertRegex(line["version"], r"\d")

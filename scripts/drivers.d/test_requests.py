@@ -5,7 +5,7 @@ import asked
 import stage
 
 MODULES, WORKERS, STREAM, STORAGE = map(asked.definition, ("modules", "workers", "stream", "storage"))
-ANY_STORE = dict(zip(map(tuple, MODULES["drivers"]), ("hash (Perl)", "array (PHP)", "dict (Python)")))
+ANY_STORE = dict(zip(map(tuple, MODULES["drivers"]), ("hash (Perl)", "array (PHP)", "dict (Python)", "table (Lua)")))
 
 
 class Requests(stage.OnScratch):

@@ -45,10 +45,6 @@ class Store:
         return self.is_capped or request["configuration"].get("is_roomy", False)
 
 
-def named(name):
-    return next(store for store in ALL if store.name == name)
-
-
 def _open_eyewall(request, folder):
     import eyewall
     configuration = request["configuration"]
