@@ -22,6 +22,7 @@ class PageCache(Server):
     }
     """
     server = of_example() + """
+    location = /put { content_by_lua_block { ngx.print(tostring(cache:put("http://example.org/foreign", "foreign"))) } }
     location = /pins { content_by_lua_block { ngx.print(cache:stats().pins) } }
     """
 
@@ -34,7 +35,7 @@ class PageCache(Server):
 
     @classmethod
     def answer(cls, path: str, fields):
-        minute = ("Cache-Control", "max-age=60")
+        hour = ("Cache-Control", "max-age=3600")
         body = f"the body of {path}".encode()
         if path.startswith("/slow"):
             cls.gate.wait(60)
@@ -43,22 +44,22 @@ class PageCache(Server):
         if path.startswith("/private"):
             return 200, [("Cache-Control", "private, max-age=60")], body
         if path.startswith("/cookie"):
-            return 200, [minute, ("Set-Cookie", "a=b")], body
+            return 200, [hour, ("Set-Cookie", "a=b")], body
         if path.startswith("/vary"):
-            return 200, [minute, ("Vary", "Cookie")], body
+            return 200, [hour, ("Vary", "Cookie")], body
         if path.startswith("/broken"):
-            return 500, [minute], body
+            return 500, [hour], body
         if path.startswith("/gone"):
-            return 404, [minute], body
+            return 404, [hour], body
         if path.startswith("/large"):
-            return 200, [minute], b"x" * 2_000_000
+            return 200, [hour], b"x" * 2_000_000
         if path.startswith("/empty"):
-            return 200, [minute], b""
+            return 200, [hour], b""
         if path.startswith("/cut"):
-            return 200, [minute, ("Content-Length", "100000")], body
+            return 200, [hour, ("Content-Length", "100000")], body
         if path.startswith("/expires"):
             return 200, [("Expires", formatdate(4102444800, usegmt=True)), ("Age", "5")], body
-        return 200, [minute, ("Surrogate-Key", "news home"), ("Link", "</a>"), ("Link", "</b>"), ("ETag", '"1"'),
+        return 200, [hour, ("Surrogate-Key", "news home"), ("Link", "</a>"), ("Link", "</b>"), ("ETag", '"1"'),
                      ("X-Coding", fields.get("Accept-Encoding", "none"))], body
 
     def status_of(self, path: str, **fields: str) -> str:
@@ -175,6 +176,10 @@ class PageCache(Server):
         self.gate.set()
         asking.join()
         self.assertEqual("Eyewall; fwd=uri-miss; stored", self.status_of("/slow/purged"))
+
+    def test_an_entry_of_another_program_is_no_response(self):
+        self.ask("/put")
+        self.assertEqual("Eyewall; fwd=bypass", self.status_of("/foreign"))
 
     def test_nothing_is_held_at_the_end(self):
         self.status_of("/held")

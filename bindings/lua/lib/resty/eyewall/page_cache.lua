@@ -69,11 +69,14 @@ local function first(field)
     return type(field) == "table" and table.concat(field, ", ") or field
 end
 
--- Sends a hit, and ends the request.
+-- Sends a hit, and ends the request. An entry that another program has put passes to the origin.
 local function send(hit)
     local info = hit:info()
     local lines = hit:metadata():gmatch "[^\n]+"
-    local status, age = lines():match "^(%d+) (%d+)$"
+    local status, age = (lines() or ""):match "^(%d+) (%d+)$"
+    if not status then
+        return hit:release()
+    end
     ngx.status = tonumber(status)
     local header, name_before = ngx.header, nil
     for line in lines do
