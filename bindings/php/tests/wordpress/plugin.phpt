@@ -96,6 +96,7 @@ same(['Error: Name tags, or give --post or --all.'], said(fn () => $command->pur
 same('<p>', PageTags::send('<p>'));
 PageTags::add(['with blanks, and: more']);
 same(['a-b.c_d', 'with-blanks-and-more'], [PageTags::name('a-b.c_d'), PageTags::name('with blanks, and: more')]);
+same([123, true], [strlen(PageTags::name(str_repeat('a', 300))), PageTags::name(str_repeat('a', 300)) !== PageTags::name(str_repeat('a', 301))]);
 
 // Fragments are made once, until they are purged.
 $made = 0;
@@ -121,6 +122,10 @@ $cache = $GLOBALS['wp_object_cache'];
 $GLOBALS['wp_object_cache'] = null;
 same('made 5', $fragment());
 $GLOBALS['wp_object_cache'] = $cache;
+// A fragment that the volume refuses, here for its name, is shown.
+ob_start();
+eyewall_fragment(str_repeat('long', 20000), function (): void { echo 'shown'; });
+same('shown', ob_get_clean());
 
 // The drop-in.
 $file = folder() . '/object-cache.php';

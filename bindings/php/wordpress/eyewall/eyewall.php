@@ -35,8 +35,9 @@ require_once __DIR__ . '/src/functions.php';
 PageTags::hook();
 Changes::hook();
 StatusPage::hook();
-register_deactivation_hook(__FILE__, static function (): void {
-    DropIn::state() === DropIn::OURS && DropIn::remove();
+// The file is that of all blogs: the administrator of one may not take it from the others.
+register_deactivation_hook(__FILE__, static function ($network = false): void {
+    (!is_multisite() || $network) && DropIn::state() === DropIn::OURS && DropIn::remove();
 });
 if (defined('WP_CLI') && \WP_CLI) {
     require_once __DIR__ . '/src/Commands.php';

@@ -75,6 +75,8 @@ final class PageTags
     public static function name(string $tag): string
     {
         $clean = (string) preg_replace('/[^A-Za-z0-9._-]+/', '-', $tag);
+        // A tag has at most 255 bytes, with the name of the site before it.
+        $clean = strlen($clean) <= 128 ? $clean : substr($clean, 0, 90) . '-' . md5($tag);
         return is_multisite() ? 'b' . get_current_blog_id() . '-' . $clean : $clean;
     }
 }

@@ -31,7 +31,16 @@ function eyewall_fragment(string $name, callable $print, int $ttl = 3600, array 
         return;
     }
     $names = array_map(static fn (string $tag): string => $cache->site_name() . '/tag/' . PageTags::name($tag), [...$tags, 'site']);
-    echo $cache->volume()->fetchOrCompute($cache->blog_name() . "/fragment/$name", $make, (float) $ttl, array_values(array_unique($names)));
+    $made = null;
+    $remembered = static function () use ($make, &$made): string {
+        return $made = $make();
+    };
+    try {
+        echo $cache->volume()->fetchOrCompute($cache->blog_name() . "/fragment/$name", $remembered, (float) $ttl, array_values(array_unique($names)));
+    } catch (\Eyewall\Exception $failure) {
+        // A volume that fails must not take the page from the visitor.
+        echo $made ?? $make();
+    }
 }
 
 /**
