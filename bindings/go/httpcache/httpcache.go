@@ -78,7 +78,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case isPassed(r):
 		h.next.ServeHTTP(w, r)
 	default:
-		h.answer(w, r, h.key(r), false)
+		h.answer(w, r, h.key(r), nil)
 	}
 }
 
@@ -102,9 +102,10 @@ func (h *handler) key(r *http.Request) string {
 	return h.options.KeyPrefix + scheme + strings.ToLower(r.Host) + r.URL.RequestURI() + "\n"
 }
 
-// answer answers by the entry of a key: of the primary one, or of a variant.
-func (h *handler) answer(w http.ResponseWriter, r *http.Request, key string, isVariant bool) {
-	if h.answerStored(w, r, key, isVariant) {
+// answer answers by the entry of a key: of the primary one, or of a variant, whose key has the named fields of the
+// request. For the primary key, names is nil.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, key string, names []string) {
+	if h.answerStored(w, r, key, names) {
 		return
 	}
 	if r.Method == http.MethodHead {
@@ -121,12 +122,12 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, key string, isV
 	_, err = h.cache.Fill(r.Context(), key, func(ctx context.Context) (eyewall.Value, error) {
 		led = record(w, r, h.next, h.options.BodyBytesMax)
 		<-led.decided
-		return h.value(ctx, r, led, begun, isVariant)
+		return h.value(ctx, r, led, begun, names)
 	})
 	switch {
 	case led != nil:
 		led.finish(w, r)
-	case err == nil && h.answerStored(w, r, key, isVariant):
+	case err == nil && h.answerStored(w, r, key, names):
 	case r.Context().Err() == nil:
 		h.next.ServeHTTP(w, r)
 	}
@@ -134,7 +135,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, key string, isV
 
 // answerStored says whether it answered. If the response isn't stored, or the requests for it don't wait, the request
 // is answered only in the second case.
-func (h *handler) answerStored(w http.ResponseWriter, r *http.Request, key string, isVariant bool) bool {
+func (h *handler) answerStored(w http.ResponseWriter, r *http.Request, key string, names []string) bool {
 	hit, err := h.cache.Lookup(key)
 	if err != nil {
 		h.next.ServeHTTP(w, r)
@@ -152,9 +153,9 @@ func (h *handler) answerStored(w http.ResponseWriter, r *http.Request, key strin
 		return info.IsNegative
 	}
 	metadata := hit.Metadata()
-	if variant, isMarker := parseMarker(metadata); isMarker && !isVariant {
+	if variant, isMarker := parseMarker(metadata); isMarker && names == nil {
 		hit.Release()
-		h.answer(w, r, key+variant.key(r), true)
+		h.answer(w, r, key+variant.key(r), variant.names)
 		return true
 	}
 	stored, err := parseStored(metadata)
@@ -170,8 +171,9 @@ func (h *handler) answerStored(w http.ResponseWriter, r *http.Request, key strin
 }
 
 // value is the entry for a response. A response with Vary is stored under the key of its variant, and the primary key
-// gets the names of the fields.
-func (h *handler) value(ctx context.Context, r *http.Request, led *recorder, begun eyewall.Epoch, isVariant bool) (eyewall.Value, error) {
+// gets the names of the fields. A variant's response mustn't vary by more fields than its key has, or other clients
+// would get it. So value removes the primary key then: the next response names the fields again.
+func (h *handler) value(ctx context.Context, r *http.Request, led *recorder, begun eyewall.Epoch, names []string) (eyewall.Value, error) {
 	if err := ctx.Err(); err != nil {
 		return eyewall.Value{}, err
 	}
@@ -179,15 +181,20 @@ func (h *handler) value(ctx context.Context, r *http.Request, led *recorder, beg
 	if ttl <= 0 {
 		return eyewall.Value{}, errNotStored
 	}
+	varies := varying(stored.header)
+	if names != nil && !isSubset(varies, names) {
+		// If the removal fails, the next such response tries it again.
+		h.cache.Delete(h.key(r))
+		return eyewall.Value{}, errNotStored
+	}
 	value := eyewall.Value{Bytes: stored.body, Metadata: stored.format(), TTL: ttl}
 	if h.options.Tags != nil {
 		value.Tags = h.options.Tags(r, stored.header)
 	}
-	names := varying(stored.header)
-	if isVariant || len(names) == 0 {
+	if names != nil || len(varies) == 0 {
 		return value, nil
 	}
-	variant := variants{id: rand.Text(), names: names}
+	variant := variants{id: rand.Text(), names: varies}
 	err := h.cache.Put(h.key(r)+variant.key(r), value.Bytes, eyewall.TTL(ttl), eyewall.Metadata(value.Metadata),
 		eyewall.Tags(value.Tags...), eyewall.BegunIn(begun))
 	if err != nil {

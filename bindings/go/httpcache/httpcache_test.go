@@ -228,6 +228,41 @@ func TestVariantsAreKeptApart(t *testing.T) {
 	}
 }
 
+func TestAVariantThatVariesByMoreFieldsIsKeptApart(t *testing.T) {
+	s := start(t, httpcache.Options{DefaultTTL: time.Hour}, func(w http.ResponseWriter, r *http.Request) {
+		language := r.Header.Get("Accept-Language")
+		w.Header().Add("Vary", "Accept-Language")
+		if language == "de" {
+			w.Header().Add("Vary", "Cookie")
+			io.WriteString(w, r.Header.Get("Cookie")+" ")
+		}
+		io.WriteString(w, language)
+	})
+	ask := func(language, user, want string, calls int32) {
+		t.Helper()
+		before := s.calls.Load()
+		if _, body := s.ask("GET", "/a", "Accept-Language", language, "Cookie", user); body != want {
+			t.Errorf("%s and %s get %q", language, user, body)
+		}
+		if got := s.calls.Load() - before; got != calls {
+			t.Errorf("%s and %s: %d calls, want %d", language, user, got, calls)
+		}
+	}
+	ask("en", "ada", "en", 1)
+	ask("en", "bob", "en", 0)
+	// This response isn't stored, but the next one says that the cookie matters.
+	ask("de", "ada", "ada de", 1)
+	ask("de", "bob", "bob de", 1)
+	ask("de", "ada", "ada de", 1)
+	for range 2 {
+		ask("de", "ada", "ada de", 0)
+		ask("de", "bob", "bob de", 0)
+	}
+	// A response that varies by fewer fields is stored.
+	ask("en", "bob", "en", 1)
+	ask("en", "bob", "en", 0)
+}
+
 func TestConditionalRequests(t *testing.T) {
 	modified := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 	s := start(t, httpcache.Options{DefaultTTL: time.Hour}, func(w http.ResponseWriter, r *http.Request) {

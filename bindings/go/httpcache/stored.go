@@ -184,6 +184,10 @@ func varying(header http.Header) []string {
 	return slices.Compact(names)
 }
 
+func isSubset(names, of []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(of, name) })
+}
+
 // variants is the entry of a primary key whose responses vary: by which fields, and a part of the variants' keys.
 type variants struct {
 	id    string
