@@ -30,6 +30,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -93,13 +94,34 @@ func isPassed(r *http.Request) bool {
 	return isNoStore
 }
 
-// key is the primary key. A line feed, which no URL has, separates it from the fields of a variant.
+// key is the primary key. Its parts are separated by control characters, which no URL has: a line feed stands before
+// the fields of a variant.
 func (h *handler) key(r *http.Request) string {
 	scheme := "http://"
 	if r.TLS != nil {
 		scheme = "https://"
 	}
-	return h.options.KeyPrefix + scheme + strings.ToLower(r.Host) + r.URL.RequestURI() + "\n"
+	return h.options.KeyPrefix + scheme + strings.ToLower(r.Host) + target(r) + "\n"
+}
+
+// target is the path and query that the client sent. If an outer handler rewrote the URL, for instance
+// [http.StripPrefix], the new ones follow: neither may name the response of another request.
+func target(r *http.Request) string {
+	sent, rewritten := r.RequestURI, r.URL.RequestURI()
+	if !strings.HasPrefix(sent, "/") {
+		// The client sent a whole URL, as to a proxy. Or the program made the request, and RequestURI is empty.
+		whole, err := url.ParseRequestURI(sent)
+		if sent = rewritten; err == nil {
+			sent = whole.RequestURI()
+		}
+	}
+	if sent != rewritten {
+		sent += "\t" + rewritten
+	}
+	if !strings.HasPrefix(sent, "/") {
+		return "\t" + sent // As in "http:a/b". It would look like a part of the host.
+	}
+	return sent
 }
 
 // answer answers by the entry of a key: of the primary one, or of a variant, whose key has the named fields of the
