@@ -11,7 +11,8 @@
 //   - s-maxage, max-age or Expires says that it is fresh, or nothing does and [Options.DefaultTTL] is set.
 //   - Cache-Control has none of no-store, private and no-cache.
 //   - There is no Set-Cookie, and Vary is not *.
-//   - The body has at most [Options.BodyBytesMax] bytes, and the handler doesn't flush it.
+//   - The body has at most [Options.BodyBytesMax] bytes, and as many as Content-Length says if it is there. The handler
+//     doesn't flush it.
 //
 // The handler doesn't see requests for GET and HEAD that a stored response answers, whatever their cookies: a handler
 // whose response depends on a field of the request has to name the field in Vary, or to send `Cache-Control: private`.

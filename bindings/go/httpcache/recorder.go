@@ -3,6 +3,7 @@ package httpcache
 import (
 	"maps"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -138,8 +139,14 @@ func (rec *recorder) storable(defaultTTL time.Duration) (*stored, time.Duration)
 		}
 		<-rec.ended
 	}
-	if rec.isPassing || rec.panicked != nil {
+	if rec.isPassing || rec.panicked != nil || rec.isTruncated() {
 		return nil, 0
 	}
 	return &rec.stored, rec.stored.freshness(defaultTTL)
+}
+
+// isTruncated says whether the handler announced another length than it wrote, for instance since reading a file failed.
+func (rec *recorder) isTruncated() bool {
+	lengths := rec.stored.header.Values("Content-Length")
+	return len(lengths) > 0 && lengths[0] != strconv.Itoa(len(rec.stored.body))
 }
