@@ -75,6 +75,8 @@ func New(cache *eyewall.Cache, next http.Handler, options Options) http.Handler 
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
+	case r.Method == http.MethodConnect:
+		h.next.ServeHTTP(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.change(w, r)
 	case isPassed(r):
@@ -234,21 +236,4 @@ func (h *handler) change(w http.ResponseWriter, r *http.Request) {
 	if isSafe := r.Method == http.MethodOptions || r.Method == http.MethodTrace; !isSafe && status.status < 400 {
 		h.cache.Delete(h.key(r))
 	}
-}
-
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-func (w *statusWriter) WriteHeader(status int) {
-	if status >= 200 || status == http.StatusSwitchingProtocols {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap is for [http.ResponseController].
-func (w *statusWriter) Unwrap() http.ResponseWriter {
-	return w.ResponseWriter
 }
