@@ -95,6 +95,11 @@ func (c *Cache) Fill(ctx context.Context, key string, make func(context.Context)
 		if isOurs {
 			return c.lead(ctx, key, f, make, &o)
 		}
+		if o.useStale {
+			if value, isThere, err := c.getUsable(key); isThere || err != nil {
+				return value, err
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -110,6 +115,23 @@ func (c *Cache) Fill(ctx context.Context, key string, make func(context.Context)
 			return value, err
 		}
 	}
+}
+
+// getUsable returns a copy of a value that is fresh or stale.
+func (c *Cache) getUsable(key string) ([]byte, bool, error) {
+	hit, err := c.Lookup(key)
+	if hit == nil || err != nil {
+		return nil, false, err
+	}
+	defer hit.Release()
+	if hit.Info().IsNegative {
+		return nil, false, nil
+	}
+	value := append([]byte{}, hit.Bytes()...)
+	if err := hit.Check(); err != nil {
+		return nil, false, err
+	}
+	return value, true, nil
 }
 
 // join returns the running flight of a key, or a new one that the caller leads.

@@ -205,6 +205,41 @@ func TestStaleValuesAreUsedDuringARenewal(t *testing.T) {
 	}
 }
 
+func TestStaleValuesAreUsedWhileAGoroutineRenewsThem(t *testing.T) {
+	cache := open(t, eyewall.Options{})
+	m := newMaker()
+	go func() {
+		defer close(m.ended)
+		cache.Fill(t.Context(), "key", func(context.Context) (eyewall.Value, error) {
+			close(m.began)
+			<-m.end
+			return eyewall.Value{Bytes: []byte("fresh")}, nil
+		})
+	}()
+	<-m.began
+	defer func() {
+		close(m.end)
+		<-m.ended
+	}()
+	put(t, cache, "key", "stale", eyewall.TTL(time.Hour), eyewall.Stale(time.Hour))
+	if err := cache.SoftPurgeAll(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if value, err := cache.Fill(ctx, "key", nil, eyewall.UseStale()); err != nil || string(value) != "stale" {
+		t.Fatalf("Fill = %q, %v", value, err)
+	}
+
+	// There is no value to use. So the call waits, until its context ends.
+	if err := cache.PutNegative("key", 410, eyewall.TTL(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	_, err := cache.Fill(ctx, "key", nil, eyewall.UseStale())
+	wantError(t, err, context.Canceled)
+}
+
 func TestManyKeysAreFilledAtOnce(t *testing.T) {
 	cache := open(t, eyewall.Options{Size: 32 << 20})
 	var made atomic.Int32
