@@ -160,7 +160,11 @@ func TestACloseBesideOtherCalls(t *testing.T) {
 			}()
 		}
 		for range 4 {
-			<-began
+			select {
+			case <-began:
+			case err := <-done:
+				t.Fatalf("a call failed before the close: %v", err)
+			}
 		}
 		cache.Close()
 		for range 4 {
