@@ -49,11 +49,12 @@ func process(t *testing.T, role string, words ...string) *exec.Cmd {
 	return command
 }
 
-// start starts a process and waits for its first line. The test kills it at the end.
-func start(t *testing.T, role string, words ...string) *exec.Cmd {
+// start starts a process and waits for its first line. The test kills it at the end, or closes its standard input. If
+// the test itself is killed, the kernel closes it.
+func start(t *testing.T, role string, words ...string) (*exec.Cmd, io.Closer) {
 	t.Helper()
 	command := process(t, role, words...)
-	output := must(command.StdoutPipe())
+	input, output := must(command.StdinPipe()), must(command.StdoutPipe())
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func start(t *testing.T, role string, words ...string) *exec.Cmd {
 	if line, err := bufio.NewReader(output).ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("the process said %q, %v", line, err)
 	}
-	return command
+	return command, input
 }
 
 func kill(command *exec.Cmd) {
@@ -69,12 +70,17 @@ func kill(command *exec.Cmd) {
 	command.Wait()
 }
 
-// writeUntilKilled puts and streams values, each of which has one right form.
+// writeUntilKilled puts and streams values, each of which has one right form. It ends with its standard input, too, so
+// that it doesn't outlive a test that was killed.
 func writeUntilKilled(words []string) error {
-	cache, err := eyewall.Open(words[0], eyewall.Options{})
+	cache, err := eyewall.Open(words[0], eyewall.Options{LockDeadline: lockDeadline})
 	if err != nil {
 		return err
 	}
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
 	fmt.Println("ready")
 	for i := 0; ; i++ {
 		key := fmt.Sprint("key ", i%50)
@@ -93,7 +99,7 @@ func writeUntilKilled(words []string) error {
 
 // fillOnce fills a key. If this process makes the value, it appends a line to a file.
 func fillOnce(words []string) error {
-	cache, err := eyewall.Open(words[0], eyewall.Options{})
+	cache, err := eyewall.Open(words[0], eyewall.Options{LockDeadline: lockDeadline})
 	if err != nil {
 		return err
 	}
@@ -114,7 +120,7 @@ func fillOnce(words []string) error {
 
 // dieInFill dies while it makes a value.
 func dieInFill(words []string) error {
-	cache, err := eyewall.Open(words[0], eyewall.Options{})
+	cache, err := eyewall.Open(words[0], eyewall.Options{LockDeadline: lockDeadline})
 	if err != nil {
 		return err
 	}
@@ -127,7 +133,7 @@ func dieInFill(words []string) error {
 
 // holdFill makes a value until its standard input ends.
 func holdFill(words []string) error {
-	cache, err := eyewall.Open(words[0], eyewall.Options{})
+	cache, err := eyewall.Open(words[0], eyewall.Options{LockDeadline: lockDeadline})
 	if err != nil {
 		return err
 	}
@@ -199,7 +205,8 @@ func TestAKillStormLeavesNoWrongByte(t *testing.T) {
 	cache := openAt(t, path, eyewall.Options{Size: 2 << 20})
 	hits := 0
 	for round := range 12 {
-		writers := []*exec.Cmd{start(t, "write", path), start(t, "write", path)}
+		one, _ := start(t, "write", path)
+		other, _ := start(t, "write", path)
 		// The kills meet the writers at other points in each round.
 		enough := must(cache.Stat()).Puts + uint64(20+37*round)
 		deadline := time.Now().Add(time.Minute)
@@ -218,9 +225,8 @@ func TestAKillStormLeavesNoWrongByte(t *testing.T) {
 				}
 			}
 		}
-		for _, writer := range writers {
-			kill(writer)
-		}
+		kill(one)
+		kill(other)
 	}
 	for hit, err := range cache.Iter() {
 		if err != nil {
@@ -236,6 +242,16 @@ func TestAKillStormLeavesNoWrongByte(t *testing.T) {
 	}
 	put(t, cache, "after", "the storm")
 	wantValue(t, cache, "after", "the storm")
+}
+
+func TestAWriterEndsWithItsParent(t *testing.T) {
+	path := t.TempDir() + "/volume"
+	openAt(t, path, eyewall.Options{})
+	writer, input := start(t, "write", path)
+	input.Close()
+	if err := writer.Wait(); err != nil {
+		t.Fatalf("the process ended by %v", err)
+	}
 }
 
 func TestProcessesMakeAValueOnce(t *testing.T) {
@@ -279,15 +295,7 @@ func TestAProcessThatDiesInAFillIsSucceeded(t *testing.T) {
 func TestAWaitForAnotherProcessObeysTheContext(t *testing.T) {
 	folder := t.TempDir()
 	cache := openAt(t, folder+"/volume", eyewall.Options{})
-	other := process(t, "hold", folder+"/volume")
-	input, output := must(other.StdinPipe()), must(other.StdoutPipe())
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { kill(other) })
-	if line, err := bufio.NewReader(output).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("the process said %q, %v", line, err)
-	}
+	_, input := start(t, "hold", folder+"/volume")
 	never := func(context.Context) (eyewall.Value, error) {
 		t.Error("the value was made twice")
 		return eyewall.Value{}, nil
