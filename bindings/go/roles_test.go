@@ -200,6 +200,21 @@ func TestTruncatedVolumes(t *testing.T) {
 	}
 }
 
+// putsSoFar returns how many values were put. While a stopped process owns a lock, the statistics may fail, so it tries
+// again until the deadline.
+func putsSoFar(t *testing.T, cache *eyewall.Cache, deadline time.Time) uint64 {
+	t.Helper()
+	for {
+		stats, err := cache.Stat()
+		if err == nil {
+			return stats.Puts
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAKillStormLeavesNoWrongByte(t *testing.T) {
 	path := t.TempDir() + "/volume"
 	cache := openAt(t, path, eyewall.Options{Size: 2 << 20})
@@ -207,10 +222,11 @@ func TestAKillStormLeavesNoWrongByte(t *testing.T) {
 	for round := range 12 {
 		one, _ := start(t, "write", path)
 		other, _ := start(t, "write", path)
+		// Longer than the calls of two processes wait for a lock.
+		deadline := time.Now().Add(3 * lockDeadline)
 		// The kills meet the writers at other points in each round.
-		enough := must(cache.Stat()).Puts + uint64(20+37*round)
-		deadline := time.Now().Add(time.Minute)
-		for i := 0; i%50 != 0 || must(cache.Stat()).Puts < enough; i++ {
+		enough := putsSoFar(t, cache, deadline) + uint64(20+37*round)
+		for i := 0; i%50 != 0 || putsSoFar(t, cache, deadline) < enough; i++ {
 			if time.Now().After(deadline) {
 				t.Fatal("the writers write nothing")
 			}
