@@ -228,6 +228,81 @@ test("the collector ends objects and closes the cache last", function(cache, pat
     lu.assertEquals(cache:stats().pins, 0)
 end)
 
+-- Whether this process still has the volume in its memory.
+local function is_mapped(path)
+    for line in io.lines "/proc/self/maps" do
+        if line:find(path, 1, true) then
+            return true
+        end
+    end
+    return false
+end
+
+-- Defines a test of an object that outlives the call of `close`, and whose end closes the cache. The collector has no
+-- part in it. `begin(cache)` returns the object; `finish` ends it, and returns what the key has then.
+local function test_last(name, begin, finish)
+    test(name .. " that ends after close still has its volume", function(cache, path)
+        collectgarbage "stop"
+        cache:put("k", "old")
+        -- The map of the process doesn't have the path of a file that it has created itself.
+        cache:close()
+        cache = assert(eyewall.open(path, { must_exist = true }))
+        local object = begin(cache)
+        cache:close()
+        lu.assertTrue(is_mapped(path))
+        local expected = finish(object)
+        lu.assertFalse(is_mapped(path))
+        collectgarbage "restart"
+        cache = assert(eyewall.open(path, { must_exist = true }))
+        lu.assertEquals({ cache:get "k", cache:stats().pins }, { expected, 0 })
+    end)
+end
+
+test_last("a hit", function(cache)
+    return cache:hold "k"
+end, function(hit)
+    lu.assertEquals(hit:bytes(), "old")
+    hit:release()
+    return "old"
+end)
+
+test_last("a flight", function(cache)
+    cache:remove "k"
+    return select(2, cache:begin_fill "k")
+end, function(flight)
+    lu.assertTrue(flight:store "made")
+    return "made"
+end)
+
+test_last("a claim", function(cache)
+    return cache:claim "k"
+end, function(claim)
+    lu.assertTrue(claim:put "changed")
+    return "changed"
+end)
+
+test_last("a writer", function(cache)
+    return cache:writer "k"
+end, function(writer)
+    lu.assertTrue(writer:write "whole")
+    lu.assertTrue(writer:commit())
+    return "whole"
+end)
+
+test_last("an iterator", function(cache)
+    return cache:keys()
+end, function(next_key)
+    lu.assertEquals({ next_key(), next_key() }, { "k" })
+    return "old"
+end)
+
+test("a call with a wrong argument leaves its object as it was", function(cache)
+    local _, flight = cache:begin_fill "k"
+    lu.assertErrorMsgContains("cannot convert", flight.store, flight, {})
+    lu.assertTrue(flight:store "made")
+    lu.assertEquals(cache:get "k", "made")
+end)
+
 test("a child uses the cache of its parent", function(cache)
     cache:put("k", "parent")
     local hit = cache:hold "k"

@@ -62,11 +62,12 @@ function _M.version()
     return ffi_string(C.eyewall_version())
 end
 
+local function nothing() end
+
 -- Closes the cache, when the last hit, flight, claim and writer of it have ended. The collector does so, too.
 function Cache:close()
-    if self.own:take() ~= nil then
-        self.pointer = nil
-    end
+    self.pointer = nil
+    self.own:finish(nothing)
 end
 
 -- The value of a large entry, which is held while it is copied.
@@ -317,7 +318,7 @@ function Cache:keys(all)
             return nil
         end
         if C.eyewall_iter_next(pointer, scratch) ~= OK then
-            C.eyewall_iter_end(iteration:take())
+            iteration:finish(C.eyewall_iter_end)
             return nil
         end
         local key = C.eyewall_hit_key(scratch)

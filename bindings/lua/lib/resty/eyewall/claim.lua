@@ -22,12 +22,12 @@ local function stored(status)
     return status == library.OK
 end
 
-local function taken(self)
-    local object = self.owned:take()
-    if object == nil then
+-- Ends an object that has to be alive; returns the call's status.
+local function finish(self, call, ...)
+    if self.owned:pointer() == nil then
         error("it has ended already", 3)
     end
-    return object
+    return self.owned:finish(call, ...)
 end
 
 -- The right to change one key. `put`, `remove` or `stop` ends it.
@@ -37,18 +37,15 @@ Claim.__index = Claim
 function Claim:put(value, given)
     local read = options.of_put(given)
     value = tostring(value)
-    return stored(C.eyewall_claim_put(taken(self), value, #value, read, nil))
+    return stored(finish(self, C.eyewall_claim_put, value, #value, read, nil))
 end
 
 function Claim:remove()
-    return stored(C.eyewall_claim_remove(taken(self)))
+    return stored(finish(self, C.eyewall_claim_remove))
 end
 
 function Claim:stop()
-    local claim = self.owned:take()
-    if claim ~= nil then
-        C.eyewall_claim_end(claim)
-    end
+    self.owned:finish(C.eyewall_claim_end)
 end
 
 -- An entry that is written piece by piece; nobody sees it before `commit`. `commit` or `abort` ends it.
@@ -68,14 +65,11 @@ function Writer:write(bytes)
 end
 
 function Writer:commit()
-    return stored(C.eyewall_writer_commit(taken(self), nil))
+    return stored(finish(self, C.eyewall_writer_commit, nil))
 end
 
 function Writer:abort()
-    local writer = self.owned:take()
-    if writer ~= nil then
-        C.eyewall_writer_abort(writer)
-    end
+    self.owned:finish(C.eyewall_writer_abort)
 end
 
 -- Claims a key. The claim's `value` is that of the entry, or nil. It waits for another claim up to the lock deadline.

@@ -28,18 +28,18 @@ local reason_out = ffi.new("uint16_t[1]")
 local Flight = {}
 Flight.__index = Flight
 
-local function taken(self)
-    local flight = self.owned:take()
-    if flight == nil then
+-- Ends a flight that has to be alive; returns the call's status.
+local function finish(self, call, ...)
+    if self.owned:pointer() == nil then
         error("the flight has ended", 3)
     end
-    return flight
+    return self.owned:finish(call, ...)
 end
 
 -- Stores the value. true; or false: another caller has changed the key meanwhile; or nil and an error.
 function Flight:store(value, given)
     local read = options.of_put(given)
-    local status = C.eyewall_flight_store(taken(self), value, #value, read, nil)
+    local status = finish(self, C.eyewall_flight_store, value, #value, read, nil)
     if status < 0 then
         return library.failure(status)
     end
@@ -48,7 +48,7 @@ end
 
 -- Stores that there is nothing, so that nobody tries again for `ttl` seconds.
 function Flight:remember(reason, ttl)
-    local status = C.eyewall_flight_remember(taken(self), reason, math.max(1, math.floor(ttl * 1000)))
+    local status = finish(self, C.eyewall_flight_remember, reason, math.max(1, math.floor(ttl * 1000)))
     if status < 0 then
         return library.failure(status)
     end
@@ -57,10 +57,7 @@ end
 
 -- Stores nothing: one of the waiting callers makes the value.
 function Flight:abandon()
-    local flight = self.owned:take()
-    if flight ~= nil then
-        C.eyewall_flight_end(flight)
-    end
+    self.owned:finish(C.eyewall_flight_end)
 end
 
 local function ask(cache, key, wait, use_stale, hit)

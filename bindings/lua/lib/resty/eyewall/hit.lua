@@ -120,10 +120,7 @@ function Hit:send(piece_bytes)
 end
 
 function Hit:release()
-    local object = self.owned:take()
-    if object ~= nil then
-        C.eyewall_hit_release(object)
-    end
+    self.owned:finish(C.eyewall_hit_release)
 end
 
 return _M

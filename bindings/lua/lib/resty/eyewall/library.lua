@@ -265,8 +265,8 @@ function _M.failure(status)
     return nil, ffi.string(C.eyewall_error_message()), error_names[-status] or "unknown"
 end
 
--- An object of the library that is ended once: by `take` and the call that ends it, or by the collector. It keeps its
--- cache open until then; the collector ends objects in any order when the Lua state closes.
+-- An object of the library that is ended once: by `finish`, or by the collector. It keeps its cache open until then; the
+-- collector ends objects in any order when the Lua state closes.
 local Owned = {}
 Owned.__index = Owned
 
@@ -275,16 +275,19 @@ function Owned:pointer()
     return self.object
 end
 
--- The pointer, for the call that ends the object.
-function Owned:take()
+-- Ends the object by `call(object, ...)`, and returns the call's result; nil if the object has ended already. The call
+-- still needs the cache, so the object leaves the cache after it. An argument that C doesn't take raises an error
+-- before the call: the object lives on.
+function Owned:finish(call, ...)
     local object = self.object
     if object == nil then
         return nil
     end
+    local result = call(object, ...)
     self.object = nil
     ffi.gc(object, nil)
     self.anchor:leave()
-    return object
+    return result
 end
 
 -- Counts the objects of a cache and the cache itself, and closes the cache after the last of them.
@@ -299,7 +302,7 @@ function Anchor:leave()
     end
 end
 
--- `ends` is the C function that ends an object which nobody took. The finalizer must not reach the object: the
+-- `ends` is the C function that ends an object which nobody finished. The finalizer must not reach the object: the
 -- collector would keep both forever.
 function Anchor:own(object, ends)
     self.objects = self.objects + 1
