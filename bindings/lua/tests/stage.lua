@@ -65,6 +65,16 @@ function _M.kill(child)
     return _M.wait(child)
 end
 
+-- Whether this process has the volume in its memory, if it didn't create its file.
+function _M.is_mapped(path)
+    for line in io.lines "/proc/self/maps" do
+        if line:find(path, 1, true) then
+            return true
+        end
+    end
+    return false
+end
+
 -- Waits for a condition, at most a minute.
 function _M.wait_for(condition)
     local stop = os.time() + 60

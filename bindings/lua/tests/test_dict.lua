@@ -181,6 +181,25 @@ test("get_keys", function(cache)
     lu.assertEquals(#cache:get_keys(0), 2000)
 end)
 
+test("close closes the volume at once after calls that read only some of the keys", function(cache, path)
+    for number = 1, 10 do
+        cache:set("k" .. number, number)
+    end
+    cache:flush_all()
+    cache:set("new", 1)
+    cache:set("newer", 2)
+    collectgarbage "stop"
+    cache:close()
+    -- The map of the process doesn't have the path of a file that it has created itself.
+    cache = assert(dict.open(path, { must_exist = true }))
+    lu.assertTrue(stage.is_mapped(path))
+    lu.assertEquals({ #cache:get_keys(1), cache:flush_expired(4) }, { 1, 4 })
+    cache:close()
+    lu.assertFalse(stage.is_mapped(path))
+    collectgarbage "restart"
+    lu.assertErrorMsgContains("required pointer", cache.get_keys, cache)
+end)
+
 test("safe_set and safe_add refuse when the volume is full", function(cache)
     lu.assertEquals(cache:capacity(), 4 * 2 ^ 20)
     local free = cache:free_space()
@@ -208,8 +227,14 @@ test("strings are shared with other languages", function(cache, path)
     cache:set("other", "text")
     local entry = native:lookup "other"
     lu.assertEquals({ entry.value, entry.metadata }, { "text", "" })
-    native:put("odd", "x", { metadata = "Luai\0\0\0\0" })
-    returns(pack "x", cache:get "odd")
+    for _, letter in ipairs { "i", "n", "p", "b" } do
+        for _, value in ipairs { "", "text" } do
+            native:put("odd", value, { metadata = "Lua" .. letter .. "\0\0\0\0" })
+            returns(pack(value), cache:get "odd")
+            returns(pack(value, nil, false), cache:get_stale "odd")
+        end
+    end
+    lu.assertEquals(native:stats().pins, 0)
 end)
 
 test("what can't be opened", function(_, path)

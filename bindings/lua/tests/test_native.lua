@@ -112,6 +112,11 @@ test("iteration and statistics", function(cache)
         seen[key] = true
     end
     lu.assertTrue(seen.none)
+    local next_key, stop = cache:keys()
+    lu.assertTrue(seen[next_key()])
+    stop()
+    stop()
+    lu.assertNil(next_key())
     local stats = cache:stats()
     lu.assertEquals({ stats.puts, stats.size_bytes, stats.processes }, { 51, 4194304, 1 })
     lu.assertEquals(cache:size(), 4194304)
@@ -228,16 +233,6 @@ test("the collector ends objects and closes the cache last", function(cache, pat
     lu.assertEquals(cache:stats().pins, 0)
 end)
 
--- Whether this process still has the volume in its memory.
-local function is_mapped(path)
-    for line in io.lines "/proc/self/maps" do
-        if line:find(path, 1, true) then
-            return true
-        end
-    end
-    return false
-end
-
 -- Defines a test of an object that outlives the call of `close`, and whose end closes the cache. The collector has no
 -- part in it. `begin(cache)` returns the object; `finish` ends it, and returns what the key has then.
 local function test_last(name, begin, finish)
@@ -249,9 +244,9 @@ local function test_last(name, begin, finish)
         cache = assert(eyewall.open(path, { must_exist = true }))
         local object = begin(cache)
         cache:close()
-        lu.assertTrue(is_mapped(path))
+        lu.assertTrue(stage.is_mapped(path))
         local expected = finish(object)
-        lu.assertFalse(is_mapped(path))
+        lu.assertFalse(stage.is_mapped(path))
         collectgarbage "restart"
         cache = assert(eyewall.open(path, { must_exist = true }))
         lu.assertEquals({ cache:get "k", cache:stats().pins }, { expected, 0 })

@@ -304,7 +304,8 @@ function Cache:clear()
     return tonumber(count[0])
 end
 
--- An iterator over the keys of the valid entries, in no order; with `all`, of stale and negative ones, too.
+-- An iterator over the keys of the valid entries, in no order; with `all`, of stale and negative ones, too. Also a function
+-- that ends the iterator, for loops that don't run to its end; the collector ends it late.
 function Cache:keys(all)
     local begun = ffi_new("eyewall_iter *[1]")
     local status = C.eyewall_iter_begin(self.pointer, all or false, begun)
@@ -325,6 +326,8 @@ function Cache:keys(all)
         local name = ffi_string(key.data, key.length)
         C.eyewall_hit_release(scratch)
         return name
+    end, function()
+        iteration:finish(C.eyewall_iter_end)
     end
 end
 

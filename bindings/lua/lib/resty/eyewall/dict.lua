@@ -554,7 +554,8 @@ end
 function Dict:flush_expired(max)
     max = max or 0
     local flushed = 0
-    for key in self.cache:keys(true) do
+    local next_key, stop = assert(self.cache:keys(true))
+    for key in next_key do
         local status = C.eyewall_lookup(self.pointer, key, #key, hit)
         if status == STALE then
             C.eyewall_hit_info(hit, info)
@@ -569,18 +570,21 @@ function Dict:flush_expired(max)
             C.eyewall_hit_release(hit)
         end
     end
+    stop()
     return flushed
 end
 
 function Dict:get_keys(max)
     max = max or 1024
     local keys = {}
-    for key in self.cache:keys() do
+    local next_key, stop = assert(self.cache:keys())
+    for key in next_key do
         keys[#keys + 1] = key
         if #keys == max then
             break
         end
     end
+    stop()
     return keys
 end
 

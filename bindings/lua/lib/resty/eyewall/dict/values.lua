@@ -104,7 +104,7 @@ function _M.decode(bytes, length, metadata, metadata_length)
         ffi.copy(double, bytes, 8)
         return double[0], flags
     end
-    if kind == PADDED then
+    if kind == PADDED and length == 9 then
         return ffi_string(bytes, length - 1), flags
     end
     if kind == BOOLEAN and length == 1 then
