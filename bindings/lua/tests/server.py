@@ -1,4 +1,5 @@
 """nginx with its Lua module on a Unix socket, for one test class; and an origin for it."""
+import ctypes
 import http.client
 import http.server
 import os
@@ -16,6 +17,8 @@ import unittest
 LUA = pathlib.Path(__file__).resolve().parent.parent
 MODULES = pathlib.Path(os.environ.get("NGINX_MODULES", "/usr/lib/nginx/modules"))
 NGINX = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
 # A condition that hasn't come true after this time never does.
 PATIENCE_SECONDS = 60
 
@@ -64,6 +67,11 @@ def wait_for(condition, what: str):
     return result
 
 
+def end_with_parent():
+    """The kernel ends the calling process, and the program that it becomes, when the thread that forked it ends."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 class Connection(http.client.HTTPConnection):
     """A connection to a Unix socket."""
 
@@ -77,6 +85,18 @@ class Connection(http.client.HTTPConnection):
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.receive_bytes)
         self.sock.settimeout(self.timeout)
         self.sock.connect(str(self.path))
+
+
+def is_listening(folder: pathlib.Path) -> bool:
+    """Whether the nginx in this folder takes connections."""
+    connection = Connection(folder / "socket")
+    try:
+        connection.connect()
+    except OSError:
+        return False
+    finally:
+        connection.close()
+    return True
 
 
 class Response:
@@ -107,7 +127,8 @@ class Server(unittest.TestCase):
             http=cls.http.replace("@folder@", str(cls.folder)), server=cls.server.replace("@folder@", str(cls.folder)))
         (cls.folder / "nginx.conf").write_text(configuration)
         cls.nginx = subprocess.Popen(
-            [NGINX, "-p", cls.folder, "-e", cls.folder / "error.log", "-c", cls.folder / "nginx.conf", "-g", "daemon off;"])
+            [NGINX, "-p", cls.folder, "-e", cls.folder / "error.log", "-c", cls.folder / "nginx.conf", "-g", "daemon off;"],
+            preexec_fn=end_with_parent)
         cls.addClassCleanup(cls.end)
         wait_for(cls.is_ready, "nginx listens")
 
@@ -115,14 +136,7 @@ class Server(unittest.TestCase):
     def is_ready(cls) -> bool:
         if cls.nginx.poll() is not None:
             raise AssertionError(f"nginx has ended: {cls.log()}")
-        connection = Connection(cls.folder / "socket")
-        try:
-            connection.connect()
-        except OSError:
-            return False
-        finally:
-            connection.close()
-        return True
+        return is_listening(cls.folder)
 
     @classmethod
     def end(cls):

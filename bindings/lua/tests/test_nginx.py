@@ -1,11 +1,15 @@
 """resty.eyewall in nginx: the dictionary beside lua_shared_dict, fills and streams that don't hold a worker up, and deaths."""
 import http.client
 import os
+import pathlib
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import unittest
 
-from server import Connection, Server, wait_for
+from server import Connection, Server, is_listening, missing, wait_for
 
 COMMON = """
     lua_shared_dict theirs 4m;
@@ -74,6 +78,15 @@ CALLS = """
         end
     end
     return #calls .. "\\n" .. table.concat(differences, "\\n")
+"""
+
+
+# A test that doesn't end by itself. It prints the folder of its nginx.
+KILLED = """
+import signal, server
+server.Server.setUpClass()
+print(server.Server.folder, flush=True)
+signal.pause()
 """
 
 
@@ -265,6 +278,19 @@ class Deaths(Server):
         os.kill(self.nginx.pid, signal.SIGHUP)
         wait_for(lambda: len(self.children()) == 2 and not self.children() & before, "all workers are new")
         self.assertEqual("warm", self.text("/run", 'return cache:get "kept"'))
+
+
+class Killed(unittest.TestCase):
+    def test_nginx_ends_with_a_test_that_is_killed(self):
+        if reason := missing():
+            self.skipTest(reason)
+        with tempfile.TemporaryDirectory(prefix="eyewall-lua-") as folder:
+            killed = subprocess.Popen([sys.executable, "-c", KILLED], env={**os.environ, "TMPDIR": folder}, stdout=subprocess.PIPE, text=True)
+            with killed:
+                server = pathlib.Path(killed.stdout.readline().strip())
+                self.assertTrue(is_listening(server))
+                killed.kill()
+            wait_for(lambda: not is_listening(server), "nginx has ended")
 
 
 if __name__ == "__main__":

@@ -129,7 +129,7 @@ end
 
 function TestStorm.test_one_of_many_processes_makes_each_value()
     stage.with_volume(function(path)
-        local cache = assert(eyewall.open(path, { size = "4M" }))
+        local cache = assert(eyewall.open(path, { size = "4M", lock_deadline = 60 }))
         local children = {}
         for number = 1, 4 do
             children[number] = stage.fork(function()
@@ -154,7 +154,7 @@ end
 
 function TestStorm.test_no_increment_of_a_dictionary_is_lost()
     stage.with_volume(function(path)
-        local shared = assert(dict.open(path, { size = "4M" }))
+        local shared = assert(dict.open(path, { size = "4M", lock_deadline = 60 }))
         local children = {}
         for number = 1, 4 do
             children[number] = stage.fork(function()
