@@ -2,6 +2,7 @@
 import threading
 import unittest
 from email.utils import formatdate
+from urllib.parse import quote, unquote
 
 from server import LUA, Connection, Origin, Server, wait_for
 
@@ -43,6 +44,8 @@ class PageCache(Server):
             return 200, [], body
         if path.startswith("/private"):
             return 200, [("Cache-Control", "private, max-age=60")], body
+        if path.startswith("/unreadable?"):
+            return 200, [("Expires", formatdate(4102444800, usegmt=True)), ("Cache-Control", unquote(path[len("/unreadable?"):]))], body
         if path.startswith("/cookie"):
             return 200, [hour, ("Set-Cookie", "a=b")], body
         if path.startswith("/vary"):
@@ -103,6 +106,23 @@ class PageCache(Server):
         for path in ("/broken", "/large"):
             bodies = {self.ask(path).body for _ in range(2)}
             self.assertEqual((1, 2), (len(bodies), self.origin.count(path)))
+
+    def test_unreadable_lifetimes_count_as_none(self):
+        for control in ("max-age=-1", "max-age=x", "max-age", "max-age=1.5", "s-maxage=x, max-age=60", "max-age="):
+            path = "/unreadable?" + quote(control)
+            for _ in range(2):
+                self.assertEqual("Eyewall; fwd=uri-miss", self.status_of(path).replace("bypass", "uri-miss"))
+            self.assertEqual(2, self.origin.count(path))
+        for control in ('max-age="60"', "max-age=60 , public", "max-age=" + "9" * 400, "s-maxage=60, max-age=x"):
+            path = "/unreadable?" + quote(control)
+            self.assertEqual("Eyewall; fwd=uri-miss; stored", self.status_of(path))
+            self.assertEqual("Eyewall; hit", self.status_of(path))
+
+    def test_no_response_to_a_request_with_no_store_is_stored(self):
+        for control in ("no-store", "max-age=0, No-Store"):
+            self.assertEqual("Eyewall; fwd=bypass", self.status_of("/no-store", Cache_Control=control))
+        self.assertEqual("Eyewall; fwd=uri-miss; stored", self.status_of("/no-store"))
+        self.assertEqual("Eyewall; hit", self.status_of("/no-store", Cache_Control="no-store"))
 
     def test_a_body_that_is_cut_is_not_stored(self):
         for number in (1, 2):

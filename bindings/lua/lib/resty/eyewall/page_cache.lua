@@ -69,6 +69,15 @@ local function first(field)
     return type(field) == "table" and table.concat(field, ", ") or field
 end
 
+-- The directives of Cache-Control by name; those without a value are true.
+local function directives(field)
+    local found = {}
+    for name, value in (first(field) or ""):gmatch '([%w-]+)%s*=?%s*"?([^,"]*)"?' do
+        found[name:lower()] = value ~= "" and value or true
+    end
+    return found
+end
+
 -- Sends a hit, and ends the request. An entry that another program has put passes to the origin.
 local function send(hit)
     local info = hit:info()
@@ -111,8 +120,10 @@ function Pages:access()
     if method ~= "GET" or fields["Authorization"] then
         return
     end
+    -- A hit answers such a request, too, but the cache stores no response to it.
+    local may_store = not fields["Range"] and not directives(fields["Cache-Control"])["no-store"]
     local hit, flight, _, failure, name = self.cache:begin_fill(address(ngx.var.scheme), {
-        wait = fields["Range"] and 0 or self.wait, use_stale = true,
+        wait = may_store and self.wait or 0, use_stale = true,
     })
     if hit then
         return send(hit)
@@ -120,7 +131,7 @@ function Pages:access()
     if failure and name ~= "busy" then
         ngx.log(ngx.ERR, "eyewall: ", failure)
     end
-    if flight and fields["Range"] then
+    if flight and not may_store then
         return flight:abandon()
     end
     if flight then
@@ -132,17 +143,12 @@ function Pages:access()
     end
 end
 
--- The directives of Cache-Control by name; those without a value are true.
-local function directives(field)
-    local found = {}
-    for name, value in (first(field) or ""):gmatch '([%w-]+)%s*=?%s*"?([^,"]*)"?' do
-        found[name:lower()] = value ~= "" and value or true
-    end
-    return found
-end
-
+-- The seconds of a directive; nil without the directive. Unreadable seconds count as 0: the response is stale.
 local function seconds(value)
-    return type(value) == "string" and tonumber(value:match "^%d+$") or nil
+    if value == nil then
+        return nil
+    end
+    return min(type(value) == "string" and tonumber(value:match "^(%d+)%s*$") or 0, FOREVER_SECONDS)
 end
 
 -- For how many seconds the response may be used, and for how many more when it is stale; nil: it may not be stored.
