@@ -11,18 +11,79 @@ EXAMPLE = (LUA / "examples/page-cache/nginx.conf").read_text()
 
 def of_example() -> str:
     """What the example's server has, with the test's origin, and with the test as a client that may purge."""
-    server = EXAMPLE[EXAMPLE.index("location / {"):EXAMPLE.rindex("\n    }\n}")]
+    server = EXAMPLE[EXAMPLE.index("header_filter_by_lua_block"):EXAMPLE.rindex("\n    }\n}")]
     return server.replace("http://127.0.0.1:3000", "http://unix:@folder@/origin:").replace("allow 127.0.0.1;", "allow unix:;")
 
 
+# Locations whose origin fails or redirects. The collector runs after each redirect.
+REDIRECTS = """
+    location /failing/ {
+        access_by_lua_block { pages:access() }
+        proxy_pass http://unix:@folder@/origin:;
+        proxy_intercept_errors on;
+        error_page 502 /error-page;
+    }
+    location /failing/named/ {
+        access_by_lua_block { pages:access() }
+        proxy_pass http://unix:@folder@/origin:;
+        proxy_intercept_errors on;
+        error_page 502 = @other;
+    }
+    location /accelerated/ {
+        access_by_lua_block { pages:access() }
+        proxy_pass http://unix:@folder@/origin:;
+    }
+    location = /error-page {
+        rewrite_by_lua_block { collectgarbage() }
+        content_by_lua_block { ngx.header["Cache-Control"] = "max-age=3600" ngx.print("the error page") }
+    }
+    location @other {
+        rewrite_by_lua_block { collectgarbage() }
+        access_by_lua_block { pages:access() }
+        content_by_lua_block { ngx.header["Cache-Control"] = "max-age=3600" ngx.print("from another server") }
+    }
+    location = /file {
+        internal;
+        rewrite_by_lua_block { collectgarbage() }
+        content_by_lua_block { ngx.print("the file") }
+    }
+    location /forgotten/ {
+        access_by_lua_block { pages:access() }
+        proxy_pass http://unix:@folder@/origin:;
+        proxy_intercept_errors on;
+        error_page 502 /forgetting;
+    }
+    # It doesn't have the filters and the log of the server.
+    location = /forgetting {
+        internal;
+        header_filter_by_lua_block { local _ }
+        body_filter_by_lua_block { local _ }
+        log_by_lua_block { local _ }
+        content_by_lua_block { ngx.print("the error page") }
+    }
+    location = /is-free {
+        content_by_lua_block {
+            collectgarbage()
+            local _, flight = cache:begin_fill("http://example.org/forgotten/page", { wait = 0 })
+            ngx.print(tostring(flight ~= nil))
+            if flight then
+                flight:abandon()
+            end
+        }
+    }
+"""
+
+
 class PageCache(Server):
+    # With one worker, the collector of one request is that of all requests.
+    workers = 1
     http = """
     init_by_lua_block {
         cache = assert(require("resty.eyewall").open("@folder@/volume", { size = "16M" }))
         pages = require("resty.eyewall.page_cache").new(cache, { wait = 60 })
     }
     """
-    server = of_example() + """
+    server = of_example() + REDIRECTS + """
     location = /put { content_by_lua_block { ngx.print(tostring(cache:put("http://example.org/foreign", "foreign"))) } }
     location = /pins { content_by_lua_block { ngx.print(cache:stats().pins) } }
     """
@@ -40,6 +101,10 @@ class PageCache(Server):
         body = f"the body of {path}".encode()
         if path.startswith("/slow"):
             cls.gate.wait(60)
+        if path.startswith(("/failing/", "/forgotten/")):
+            return 502, [hour], body
+        if path.startswith("/accelerated/"):
+            return 200, [hour, ("X-Accel-Redirect", "/file")], body
         if path.startswith("/silent"):
             return 200, [], body
         if path.startswith("/private"):
@@ -196,6 +261,38 @@ class PageCache(Server):
         self.gate.set()
         asking.join()
         self.assertEqual("Eyewall; fwd=uri-miss; stored", self.status_of("/slow/purged"))
+
+    def test_an_error_page_ends_the_fill(self):
+        for number in (1, 2):
+            response = self.ask("/failing/page")
+            self.assertEqual((502, b"the error page"), (response.status, response.body))
+            self.assertEqual("Eyewall; fwd=uri-miss", response.fields["Cache-Status"])
+            self.assertEqual(number, self.origin.count("/failing/page"))
+
+    def test_a_response_after_an_internal_redirect_is_that_of_the_address(self):
+        for path, body in (("/failing/named/page", b"from another server"), ("/accelerated/page", b"the file")):
+            states = []
+            for _ in range(2):
+                response = self.ask(path)
+                self.assertEqual((200, body), (response.status, response.body))
+                states.append(response.fields["Cache-Status"])
+            self.assertEqual(["Eyewall; fwd=uri-miss; stored", "Eyewall; hit"], states)
+            self.assertEqual(1, self.origin.count(path))
+
+    def test_an_internal_redirect_of_a_post_begins_no_fill(self):
+        for _ in range(2):
+            response = self.ask("/failing/named/post", "POST", "text")
+            self.assertEqual((200, "Eyewall; fwd=bypass"), (response.status, response.fields["Cache-Status"]))
+        self.assertEqual("Eyewall; fwd=uri-miss; stored", self.ask("/failing/named/post").fields["Cache-Status"])
+
+    def test_a_request_that_ends_without_log_leaves_its_fill_to_the_collector(self):
+        self.assertEqual(b"the error page", self.ask("/forgotten/page").body)
+        wait_for(lambda: self.ask("/is-free").body == b"true", "the fill has ended")
+
+    def test_a_request_does_not_take_over_the_fill_of_one_that_ended_without_log(self):
+        self.assertEqual(b"the error page", self.ask("/forgotten/other").body)
+        response = self.ask("/error-page")
+        self.assertEqual((200, "Eyewall; fwd=bypass"), (response.status, response.fields["Cache-Status"]))
 
     def test_an_entry_of_another_program_is_no_response(self):
         self.ask("/put")

@@ -5,9 +5,12 @@
 --     body_filter_by_lua_block   { pages:body_filter() }     collects and stores it
 --     log_by_lua_block           { pages:log() }             ends what an aborted request has left
 --
+-- The last three stand in the server, so that the locations to which an internal redirect leads have them, too.
+--
 -- Concurrent requests for a page cost the origin one request. It stores what RFC 9111 lets a shared cache store, except
 -- responses that vary by more than the coding. examples/page-cache is a whole server.
 
+local ffi = require "ffi"
 local eyewall = require "resty.eyewall"
 
 local ngx = ngx
@@ -65,6 +68,48 @@ local function address(scheme)
     return scheme .. "://" .. host_of(scheme) .. ngx.var.request_uri
 end
 
+-- The fills of this worker's requests. A fill has the flight, and what body_filter has collected. Its key is the place of
+-- nginx's request in memory: an internal redirect empties ngx.ctx, but keeps the request. The table is weak. The ngx.ctx
+-- of access() keeps the fill; nginx frees that table when the request ends, also after a redirect. So the collector ends
+-- the fill of a request that ended without log().
+local fills = setmetatable({}, { __mode = "v" })
+
+local get_request
+
+local function place()
+    get_request = get_request or require("resty.core.base").get_request
+    return tonumber(ffi.cast("uintptr_t", get_request()))
+end
+
+local function begin(flight)
+    local fill = { flight = flight, address = address(ngx.var.scheme), started = ngx.req.start_time() }
+    fills[place()] = fill
+    ngx.ctx.eyewall_fill = fill
+end
+
+-- The fill of this request. Another request may have begun in the place of one that ended without log().
+local function present()
+    local fill = fills[place()]
+    if fill and fill.started == ngx.req.start_time() and fill.address == address(ngx.var.scheme) then
+        return fill
+    end
+end
+
+-- Removes the fill in the place of this request, also one of an earlier request, and returns its flight.
+local function take()
+    local number = place()
+    local fill = fills[number]
+    fills[number] = nil
+    return fill and fill.flight
+end
+
+local function abandon()
+    local flight = take()
+    if flight then
+        flight:abandon()
+    end
+end
+
 local function first(field)
     return type(field) == "table" and table.concat(field, ", ") or field
 end
@@ -115,9 +160,18 @@ local function send(hit)
     return ngx.exit(ngx.OK)
 end
 
+-- Whether the client has sent a GET. An internal redirect makes a GET of other methods.
+local function is_get()
+    return ngx.req.get_method() == "GET" and (ngx.var.request or ""):sub(1, 4) == "GET "
+end
+
 function Pages:access()
-    local method, fields = ngx.req.get_method(), ngx.req.get_headers(0)
-    if method ~= "GET" or fields["Authorization"] then
+    if ngx.req.is_internal() and present() then
+        return -- an internal redirect has led here: its response is that of the address
+    end
+    abandon()
+    local fields = ngx.req.get_headers(0)
+    if not is_get() or fields["Authorization"] then
         return
     end
     -- A hit answers such a request, too, but the cache stores no response to it.
@@ -135,7 +189,7 @@ function Pages:access()
         return flight:abandon()
     end
     if flight then
-        ngx.ctx.eyewall_flight = flight
+        begin(flight)
         -- The origin sends the whole response, for all clients.
         for _, field in ipairs { "Accept-Encoding", "If-None-Match", "If-Modified-Since" } do
             ngx.req.clear_header(field)
@@ -213,34 +267,32 @@ local function judge(self)
 end
 
 function Pages:header_filter()
-    local ctx = ngx.ctx
-    local flight = ctx.eyewall_flight
-    if not flight then
-        if not ctx.eyewall_is_hit then
+    local fill = present()
+    if not fill then
+        if not ngx.ctx.eyewall_is_hit then
             ngx.header["Cache-Status"] = "Eyewall; fwd=bypass"
         end
         return
     end
     local given = judge(self)
     if given then
-        ctx.eyewall_response = { given = given, pieces = {}, bytes = 0, length = tonumber(ngx.header["Content-Length"]) }
+        fill.response = { given = given, pieces = {}, bytes = 0, length = tonumber(ngx.header["Content-Length"]) }
         ngx.header["Cache-Status"] = "Eyewall; fwd=uri-miss; stored"
         return
     end
-    ctx.eyewall_flight = nil
     ngx.header["Cache-Status"] = "Eyewall; fwd=uri-miss"
     if ngx.status >= 500 then
-        flight:abandon()
+        abandon()
     else
         -- The next requests go to the origin side by side, instead of one after the other.
-        flight:remember(0, PASS_SECONDS)
+        take():remember(0, PASS_SECONDS)
     end
 end
 
 function Pages:body_filter()
-    local ctx = ngx.ctx
-    local response, flight = ctx.eyewall_response, ctx.eyewall_flight
-    if not response or not flight then
+    local fill = present()
+    local response = fill and fill.response
+    if not response then
         return
     end
     local piece, is_last = ngx.arg[1], ngx.arg[2]
@@ -250,12 +302,10 @@ function Pages:body_filter()
     end
     local is_cut = is_last and response.length and response.bytes ~= response.length
     if response.bytes > self.body_bytes_max or is_cut then
-        ctx.eyewall_flight, ctx.eyewall_response = nil, nil
-        return flight:abandon()
+        return abandon()
     end
     if is_last then
-        ctx.eyewall_flight, ctx.eyewall_response = nil, nil
-        local is_stored, failure = flight:store(table.concat(response.pieces), response.given)
+        local is_stored, failure = take():store(table.concat(response.pieces), response.given)
         if is_stored == nil then
             ngx.log(ngx.ERR, "eyewall: ", failure)
         end
@@ -263,11 +313,7 @@ function Pages:body_filter()
 end
 
 function Pages.log()
-    local flight = ngx.ctx.eyewall_flight
-    if flight then
-        ngx.ctx.eyewall_flight = nil
-        flight:abandon()
-    end
+    abandon()
 end
 
 -- Makes one response stale, for as long as it may be used.
