@@ -134,7 +134,7 @@ impl Store {
         }
     }
 
-    /// The same for a caller who has a good reason to keep it, even if it displaces much.
+    /// The same without the rule for large files: the caller wants the file kept, even if it displaces much.
     pub(crate) fn why_never(&self, representation: &Representation) -> Option<&'static str> {
         let bytes = representation.version.bytes;
         // This request isn't counted until its result is known.

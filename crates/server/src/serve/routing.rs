@@ -116,7 +116,8 @@ pub(crate) fn receive<B>(shared: &Shared, arrival: &Arrival, request: &mut Reque
     }
 }
 
-/// The answer to an authority that checks who has a name. It comes before the limits: an authority asks from addresses that nobody knows before.
+/// The answer to a certificate authority that validates a host name (RFC 8555, section 8.3). It comes before the limits, because the addresses of
+/// authorities are not known in advance.
 pub(crate) async fn challenge(shared: &Shared, parts: &Parts, arrival: &Arrival) -> Option<Response<Body>> {
     let tls = shared.tls.as_ref().filter(|_| arrival.scheme == Scheme::Http)?;
     policy::challenge(tls, parts).await

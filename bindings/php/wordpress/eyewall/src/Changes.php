@@ -54,7 +54,7 @@ final class Changes
     public static function add(array $tags): void
     {
         if (self::$pending === []) {
-            // Before WordPress sends the buffered response: a visitor who has it finds the change.
+            // Before WordPress sends the buffered response: once the client has it, no cache still serves the old page.
             add_action('shutdown', [self::class, 'purge'], 0);
         }
         $tags = (array) apply_filters('eyewall_purge_tags', $tags);
